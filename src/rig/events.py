@@ -1,0 +1,157 @@
+"""What a run lets you observe: events while it goes on, its result at the end. No I/O."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Generic, Literal, TypeVar
+
+from rig.errors import Backpressure
+from rig.messages import Message, ToolCall, Usage
+from rig.model import Reply
+
+OutputT_co = TypeVar("OutputT_co", covariant=True)
+
+
+class Termination(StrEnum):
+    """How a run ended."""
+
+    COMPLETED = "completed"
+    REFUSED = "refused"
+    TOOL_FAILURE = "tool_failure"
+    BUDGET_EXHAUSTED = "budget_exhausted"
+    ITERATION_LIMIT = "iteration_limit"
+    NEEDS_CONFIRMATION = "needs_confirmation"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolOutcome:
+    """One call that was answered.
+
+    Attributes:
+        call: the call, with where it came from and what was mended.
+        content: the text the model was given.
+        is_error: the tool failed, is unknown, or its input was refused; content starts `error: `.
+        executed: False when the tool was never started.
+        duration_s: seconds the tool ran.
+    """
+
+    call: ToolCall
+    content: str
+    is_error: bool = False
+    executed: bool = True
+    duration_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult(Generic[OutputT_co]):
+    """What a run gave, whole or, on an error's `result`, as far as it came.
+
+    Attributes:
+        text: the last visible text, without reasoning.
+        output: the typed value when `output=` was a model, else None.
+        iterations: completed rounds of request and reply.
+        tool_calls: every call that was answered, in order.
+        usage: the sum over all replies.
+        messages: the transcript; give it as `history` to go on.
+        model: the name the server last gave.
+        termination: how the run ended.
+        refusal: the category when it ended refused, else None.
+        pending: the calls that wait for a confirmation.
+    """
+
+    text: str = ""
+    output: OutputT_co | None = None
+    iterations: int = 0
+    tool_calls: tuple[ToolOutcome, ...] = ()
+    usage: Usage = Usage()
+    messages: tuple[Message, ...] = ()
+    model: str = ""
+    termination: Termination = Termination.COMPLETED
+    refusal: str | None = None
+    pending: tuple[ToolCall, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundStarted:
+    """A request is about to be sent; `iteration` counts from 1."""
+
+    iteration: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyReceived:
+    """A reply arrived; `iteration` counts from 1."""
+
+    iteration: int
+    reply: Reply
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolStarted:
+    """A tool is about to run."""
+
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolFinished:
+    """A call was answered, by its tool or by a refusal to run it."""
+
+    outcome: ToolOutcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputRejected:
+    """The reply did not match `output=`; the model is asked once more. `problem` is what it is told."""
+
+    problem: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFinished:
+    """The run ended with a result."""
+
+    result: RunResult[object]
+
+
+RetryKind = Literal["transport", "429", "5xx", "recovered", "giveup"]
+"""Why the client waits: no answer, backpressure, a server error; or that it is over."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryEvent:
+    """One decision of the retry loop.
+
+    Attributes:
+        kind: what failed, or how it ended.
+        attempt: the attempt this tells of, from 1: the one that failed or, on recovered, succeeded.
+        delay_s: seconds until the next attempt; 0 on recovered and giveup.
+        elapsed_s: seconds spent in this call so far.
+        budget_s: ceiling of seconds for the whole call; None when unbounded.
+        status: HTTP status, None when no answer came.
+        attempts_5xx: server errors so far; 0 outside that path.
+        max_5xx: how many are allowed; 0 outside that path.
+        server_asked: the delay is what the server asked for, not our schedule.
+        backpressure: what it said about its queue.
+        reason: a sentence for people: what failed and what happens next.
+        detail: the endpoint's own first line, bounded; show it only to people you trust with it.
+    """
+
+    kind: RetryKind
+    attempt: int
+    delay_s: float = 0.0
+    elapsed_s: float = 0.0
+    budget_s: float | None = None
+    status: int | None = None
+    attempts_5xx: int = 0
+    max_5xx: int = 0
+    server_asked: bool = False
+    backpressure: Backpressure | None = None
+    reason: str = ""
+    detail: str = field(default="", repr=False)
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+RunEvent = RoundStarted | ReplyReceived | ToolStarted | ToolFinished | OutputRejected | RunFinished
+"""What `on_event=` of a run receives."""

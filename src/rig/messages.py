@@ -1,0 +1,353 @@
+"""Messages, tool calls and usage: what a conversation is made of. No I/O.
+
+The models accept what servers and other clients really write (null content, typed parts,
+`arguments` as an object, counters that are not numbers) and hold one normal form.
+"""
+
+import base64
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, Self, cast
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import from_json, to_json
+
+from rig.errors import InvalidJSONError
+
+Role = Literal["system", "user", "assistant", "tool"]
+"""Who speaks. `developer` is read as system, `function` as tool."""
+
+ReasoningField = Literal["reasoning_content", "reasoning"]
+"""The two names servers use (llama.cpp, SGLang, DeepSeek; vLLM, Ollama)."""
+
+_ROLE_ALIASES = {"developer": "system", "function": "tool", "model": "assistant", "ai": "assistant"}
+
+# Symfony AI 2220 and vercel/ai 19091: servers send these where they mean "no id" and "no name".
+_NOT_A_NAME = frozenset({"", "null", "None"})
+
+
+def as_object(value: object) -> Mapping[str, object] | None:
+    """The value as a JSON object, None when it is something else."""
+    return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else None
+
+
+def _cleaned(value: object) -> str:
+    """The text of an id or a name; "" for what is not one."""
+    text = value.strip() if isinstance(value, str) else ""
+    return "" if text in _NOT_A_NAME else text
+
+
+def _arguments_text(value: object) -> str:
+    """Tool-call arguments as the text of one JSON object, where they are one; else the text as it came.
+
+    Objects are written out, nothing becomes `{}`, and a JSON string that holds the text of an
+    object is unwrapped once (vllm-project/vllm 25729, sigoden/aichat 1217).
+    """
+    if value is None:
+        return "{}"
+    if not isinstance(value, str):
+        try:
+            return to_json(value, inf_nan_mode="constants").decode()
+        except ValueError:
+            return "{"  # a value that can't be written as JSON is cut, never a call
+    text = value.strip()
+    if text in {"", "null"}:
+        return "{}"
+    if text.startswith('"'):
+        try:
+            inner = from_json(text, allow_inf_nan=False)
+            if (
+                isinstance(inner, str)
+                and as_object(from_json(inner, allow_inf_nan=False)) is not None
+            ):
+                return inner.strip()
+        except ValueError:
+            return text
+    return text
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+
+
+class TextPart(_Value):
+    """A piece of text in a message of several parts."""
+
+    type: Literal["text"] = "text"
+    text: str
+
+
+class ImageURL(_Value):
+    """Where an image is: an http(s) URL, or a data URL."""
+
+    url: str
+    detail: str | None = None
+
+
+class ImagePart(_Value):
+    """An image, by URL or inline."""
+
+    type: Literal["image_url"] = "image_url"
+    image_url: ImageURL
+
+    @classmethod
+    def from_bytes(cls, media_type: str, data: bytes) -> Self:
+        """An inline image.
+
+        Args:
+            media_type: for example image/png.
+            data: the file's bytes.
+        """
+        encoded = base64.b64encode(data).decode("ascii")
+        return cls(image_url=ImageURL(url=f"data:{media_type};base64,{encoded}"))
+
+
+class InputAudio(_Value):
+    """Audio, base64 encoded, and its format (wav, mp3)."""
+
+    data: str
+    format: str
+
+
+class AudioPart(_Value):
+    """A piece of audio, for the servers that take it."""
+
+    type: Literal["input_audio"] = "input_audio"
+    input_audio: InputAudio
+
+
+ContentPart = Annotated[TextPart | ImagePart | AudioPart, Field(discriminator="type")]
+Content = str | tuple[ContentPart, ...]
+
+
+class ToolCall(_Value):
+    """A model's request to run a tool.
+
+    Reads the wire's nested shape (`{"id", "function": {"name", "arguments"}}`) and its own.
+
+    Attributes:
+        id: pairs the call with its result; "" when the server sent none.
+        name: the tool's name; "" when the server sent none.
+        arguments: JSON text, one object where the model wrote one; blank input becomes `{}`.
+        origin: native, or the text dialect the call was salvaged from.
+        repairs: what was mended in the arguments, in order; empty when nothing was.
+    """
+
+    id: str = ""
+    name: str = ""
+    arguments: str = "{}"
+    origin: str = "native"
+    repairs: tuple[str, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_wire(cls, value: object) -> object:
+        wire = as_object(value)
+        if wire is None:
+            return value
+        source = as_object(wire.get("function")) or wire
+        return {
+            "id": _cleaned(wire.get("id")),
+            "name": _cleaned(source.get("name")),
+            "arguments": _arguments_text(source.get("arguments")),
+            **{key: wire[key] for key in ("origin", "repairs") if key in wire},
+        }
+
+    @property
+    def input(self) -> dict[str, Any]:
+        """The arguments, parsed.
+
+        Raises:
+            InvalidJSONError: they are not one JSON object.
+        """
+        try:
+            value: object = from_json(self.arguments, allow_inf_nan=False)
+        except ValueError:
+            value = None
+        if not isinstance(value, dict):
+            raise InvalidJSONError("the arguments of the tool call are not a JSON object")
+        return cast("dict[str, Any]", value)
+
+
+class Message(_Value):
+    """One turn of a conversation.
+
+    Attributes:
+        role: system, user, assistant or tool.
+        content: text, or parts of text, images and audio.
+        tool_calls: what an assistant turn asked for.
+        tool_call_id: on a tool turn, the call it answers.
+        name: on a tool turn, the tool's name.
+        reasoning: thoughts the server sent in a field of their own; they go back inside a tool loop.
+        reasoning_field: the name of that field.
+    """
+
+    role: Role
+    content: Content = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+    name: str | None = None
+    reasoning: str | None = None
+    reasoning_field: ReasoningField = "reasoning_content"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_wire(cls, value: object) -> object:
+        wire = as_object(value)
+        if wire is None:
+            return value
+        known = {key: wire[key] for key in cls.model_fields if wire.get(key) is not None}
+        role = wire.get("role")
+        known["role"] = _ROLE_ALIASES.get(role, role) if isinstance(role, str) else role
+        known["content"], thoughts = split_content(wire.get("content"))
+        if not isinstance(known.get("reasoning"), str):
+            known.pop("reasoning", None)
+        field, thought = split_reasoning_field(wire)
+        if field and "reasoning_field" not in wire:
+            known["reasoning"], known["reasoning_field"] = thought, field
+        elif thoughts and "reasoning" not in known:
+            known["reasoning"] = thoughts
+        return known
+
+    @property
+    def text(self) -> str:
+        """The text of the content, parts joined."""
+        if isinstance(self.content, str):
+            return self.content
+        return "".join(part.text for part in self.content if isinstance(part, TextPart))
+
+
+def split_content(content: object) -> tuple[str | list[object], str]:
+    """Content as servers write it, as (text or parts, thoughts).
+
+    Null is no text; a list of nothing but text is one text; thinking parts, whose thought may be a
+    string or a list of text parts, are taken out (Mistral and Anthropic shapes).
+    """
+    if isinstance(content, str):
+        return content, ""
+    if not isinstance(content, list | tuple):
+        return "", ""
+    parts: list[object] = []
+    thoughts: list[str] = []
+    for part in cast("Sequence[object]", content):
+        wire = as_object(part)
+        if wire is not None and wire.get("type") in {"thinking", "reasoning"}:
+            thoughts.append(_thought_text(wire.get("thinking", wire.get("text"))))
+        else:
+            parts.append({"type": "text", "text": part} if isinstance(part, str) else part)
+    texts = [_part_text(part) for part in parts]
+    if None in texts:
+        return parts, "".join(thoughts)
+    return "".join(text or "" for text in texts), "".join(thoughts)
+
+
+def split_reasoning_field(wire: Mapping[str, object]) -> tuple[ReasoningField | None, str]:
+    """The first non-empty reasoning field of a message, as (its name, its text).
+
+    The fields repeat each other (vercel/ai 8072), so exactly one is taken.
+    """
+    names: tuple[ReasoningField, ...] = ("reasoning_content", "reasoning")
+    for name in names:
+        text = wire.get(name)
+        if isinstance(text, str) and text:
+            return name, text
+    return None, ""
+
+
+def _thought_text(thought: object) -> str:
+    if isinstance(thought, str):
+        return thought
+    if not isinstance(thought, list | tuple):
+        return ""
+    return "".join(_part_text(part) or "" for part in cast("Sequence[object]", thought))
+
+
+def _part_text(part: object) -> str | None:
+    if isinstance(part, TextPart):
+        return part.text
+    wire = as_object(part)
+    if wire is not None and wire.get("type", "text") in {"text", "output_text"}:
+        text = wire.get("text")
+        return text if isinstance(text, str) else ""
+    return None
+
+
+class Usage(_Value):
+    """What one reply, or a run, cost. A counter of 0 that was not reported reads 0 too: see `reported`.
+
+    Attributes:
+        prompt_tokens: tokens of the prompt, cached ones included.
+        completion_tokens: tokens generated, reasoning included.
+        total_tokens: their sum, or what the server called the total.
+        cached_tokens: prompt tokens served from the server's cache.
+        cache_creation_tokens: prompt tokens written to it.
+        reasoning_tokens: generated tokens that were thoughts.
+        latency_s: seconds from sending the request, retries included, to the whole reply.
+        reported: False when the server sent no usage, or nothing but zeros.
+    """
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    total_tokens: int = 0
+    cached_tokens: int = 0
+    cache_creation_tokens: int = 0
+    reasoning_tokens: int = 0
+    latency_s: float = 0.0
+    reported: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_wire(cls, value: object) -> object:
+        """Read every known shape; a field that is no count is dropped alone (wire lessons 65-66)."""
+        wire = as_object(value)
+        if wire is None:
+            return value if isinstance(value, cls) else {}
+        prompt = _count(wire, "prompt_tokens", "input_tokens")
+        completion = _count(wire, "completion_tokens", "output_tokens")
+        counts = {
+            "prompt_tokens": prompt,
+            "completion_tokens": completion,
+            "total_tokens": _count(wire, "total_tokens") or prompt + completion,
+            "cached_tokens": _count(wire.get("prompt_tokens_details"), "cached_tokens")
+            or _count(wire, "cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens"),
+            "cache_creation_tokens": _count(
+                wire, "cache_creation_tokens", "cache_creation_input_tokens"
+            ),
+            "reasoning_tokens": _count(wire.get("completion_tokens_details"), "reasoning_tokens")
+            or _count(wire, "reasoning_tokens"),
+        }
+        latency = wire.get("latency_s")
+        reported = wire.get("reported")
+        return {
+            **counts,
+            "latency_s": latency if isinstance(latency, int | float) and latency > 0 else 0.0,
+            "reported": reported if isinstance(reported, bool) else any(counts.values()),
+        }
+
+    def __add__(self, other: "Usage") -> "Usage":
+        """The sum; reported only where both parts were."""
+        return Usage.model_construct(
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+            total_tokens=self.total_tokens + other.total_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            cache_creation_tokens=self.cache_creation_tokens + other.cache_creation_tokens,
+            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
+            latency_s=self.latency_s + other.latency_s,
+            reported=self.reported and other.reported,
+        )
+
+
+MAX_COUNT = 1 << 53
+"""Largest counter believed: beyond it JSON numbers are no longer exact (RFC 8259, section 6)."""
+
+
+def _count(source: object, *names: str) -> int:
+    """The first of the named fields that is a count; 0 when none is."""
+    wire = as_object(source) or {}
+    for name in names:
+        value = wire.get(name)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            continue
+        if 0 < value <= MAX_COUNT and value == int(value):
+            return int(value)
+    return 0

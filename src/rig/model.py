@@ -1,0 +1,158 @@
+"""What is asked of a model and what it answers, and the protocol every model satisfies. No I/O."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from rig.errors import InvalidRequestError
+from rig.messages import Message, ReasoningField, ToolCall, Usage
+
+FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "unknown"]
+"""Why a reply ended. The wire's set is open; words nobody knows are unknown."""
+
+
+class ToolSpec(Protocol):
+    """What a model is told of a tool; `rig.Tool` is one."""
+
+    @property
+    def name(self) -> str:
+        """1 to 64 letters, digits, `_` and `-`."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """One sentence for the model."""
+        ...
+
+    @property
+    def input_schema(self) -> Mapping[str, Any]:
+        """JSON schema of the input, an object."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatOptions:
+    """Everything a request may say beyond its messages. `None` is not sent, 0 is.
+
+    Attributes:
+        temperature: randomness; 0 is greedy.
+        top_p: nucleus sampling, 0 to 1.
+        min_p: least probability relative to the likeliest token, 0 to 1.
+        top_k: number of likeliest tokens sampled from.
+        seed: makes sampling repeatable where the server supports it.
+        stop: strings that end the reply.
+        frequency_penalty: OpenAI's, by count seen.
+        presence_penalty: OpenAI's, by seen at all.
+        repeat_penalty: llama.cpp's, multiplicative; 1.0 is off.
+        tool_choice: auto, none, required, or the name of one offered tool.
+        parallel_tool_calls: whether one reply may hold several calls.
+        response_format: OpenAI's object, sent as it is.
+        grammar: a GBNF grammar (llama.cpp).
+        logprobs: ask for token probabilities.
+        top_logprobs: how many alternatives a token.
+        reasoning_budget_tokens: tokens of thought allowed; 0 ends thinking at once (llama.cpp).
+        reasoning_budget_message: what the model is told when that budget ends (llama.cpp).
+        enable_thinking: sets `chat_template_kwargs.enable_thinking`.
+        trace_id: sent as the header X-Trace-Id.
+        extra_body: fields added to the body as they are; they win over rig's own.
+    """
+
+    temperature: float | None = None
+    top_p: float | None = None
+    min_p: float | None = None
+    top_k: int | None = None
+    seed: int | None = None
+    stop: str | Sequence[str] | None = None
+    frequency_penalty: float | None = None
+    presence_penalty: float | None = None
+    repeat_penalty: float | None = None
+    tool_choice: str | None = None
+    parallel_tool_calls: bool | None = None
+    response_format: Mapping[str, Any] | None = None
+    grammar: str | None = None
+    logprobs: bool | None = None
+    top_logprobs: int | None = None
+    reasoning_budget_tokens: int | None = None
+    reasoning_budget_message: str | None = None
+    enable_thinking: bool | None = None
+    trace_id: str | None = None
+    extra_body: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatRequest:
+    """One request to a model.
+
+    Attributes:
+        model: the model's name on the endpoint.
+        messages: the conversation, oldest first.
+        max_tokens: limit of the reply, in tokens; required, so that no reply is unbounded.
+        tools: what the model may call, in the order it is shown to it.
+        options: sampling and everything else.
+
+    Raises:
+        InvalidRequestError: no messages, or max_tokens is not above zero.
+    """
+
+    model: str
+    messages: Sequence[Message]
+    max_tokens: int
+    tools: Sequence[ToolSpec] = ()
+    options: ChatOptions = ChatOptions()
+
+    def __post_init__(self) -> None:
+        if not self.messages:
+            raise InvalidRequestError("messages is empty: a request needs at least one message")
+        if isinstance(self.max_tokens, bool) or not isinstance(self.max_tokens, int):  # pyright: ignore[reportUnnecessaryIsInstance] callers without a type checker
+            raise InvalidRequestError(
+                "max_tokens must be a whole number of tokens, for example 1024"
+            )
+        if self.max_tokens < 1:
+            raise InvalidRequestError("max_tokens must be at least 1, for example 1024")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What a model answered.
+
+    Attributes:
+        text: the visible text: reasoning, and nothing else, was taken out.
+        reasoning: the thoughts, from the server's own field or out of the text; "" when there are none.
+        tool_calls: the calls it asks for, ids unique and never empty.
+        finish_reason: why it ended.
+        usage: what it cost.
+        model: the model's name as the server gives it.
+        refusal: the category when the model or a filter declined, else None.
+        reasoning_field: the field the server sent the reasoning in; None when it leaked into the text.
+    """
+
+    text: str = ""
+    reasoning: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    finish_reason: FinishReason = "stop"
+    usage: Usage = Usage()
+    model: str = ""
+    refusal: str | None = None
+    reasoning_field: ReasoningField | None = None
+
+    def message(self) -> Message:
+        """The assistant turn that records this reply; leaked reasoning never goes back."""
+        return Message.model_construct(
+            role="assistant",
+            content=self.text,
+            tool_calls=self.tool_calls,
+            reasoning=self.reasoning if self.reasoning_field and self.reasoning else None,
+            reasoning_field=self.reasoning_field or "reasoning_content",
+        )
+
+
+class Model(Protocol):
+    """Anything that answers a chat request: a client, a pool, a gateway, a script in a test."""
+
+    async def complete(self, request: ChatRequest, /) -> Reply:
+        """Send one request and return the whole reply.
+
+        Raises:
+            RigError: no usable reply came back.
+        """
+        ...
