@@ -1,0 +1,165 @@
+"""`run`, declared once: what turns a model that answers single requests into one that runs agents.
+
+The keywords stand three times: as the fields of `RunRequest`, which holds them; in `RunOptions`, which
+types them for the two overloads; and in the signature of `run`, which shows the defaults. A test
+keeps the three the same.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any, Literal, Required, TypedDict, TypeVar, Unpack, overload
+
+from rig.agent.budget import Budget
+from rig.agent.run import RunRequest, run
+from rig.agent.tools import Tool
+from rig.errors import InvalidRequestError, NotConfiguredError
+from rig.events import RunEvent, RunResult
+from rig.messages import Content, Message, ToolCall
+from rig.model import ChatOptions, ChatRequest, Reply
+from rig.skills import Skill, advertise, load_skill_tool
+
+T = TypeVar("T")
+
+DEFAULT_OPTIONS = ChatOptions()
+
+
+class RunOptions(TypedDict, total=False):
+    """The keywords of `run`; their meaning stands there and in `RunRequest`."""
+
+    model: str | None
+    max_tokens: Required[int]
+    system: str
+    tools: Iterable[Tool]
+    skills: Sequence[Skill]
+    max_iterations: int
+    temperature: float | None
+    history: Sequence[Message | dict[str, Any]]
+    budget: Budget | None
+    options: ChatOptions
+    on_limit: Literal["raise", "answer"]
+    on_event: Callable[[RunEvent], Awaitable[None] | None] | None
+    confirm: Callable[[ToolCall], Awaitable[bool]] | None
+    approve: Sequence[str]
+    deps: object
+
+
+class RunMixin:
+    """Adds `run` to anything with `complete`; `Client` and `rig.testing.ScriptedModel` have it.
+
+    Attributes:
+        default_model: the model used where a call names none.
+    """
+
+    default_model: str = ""
+
+    async def complete(self, request: ChatRequest, /) -> Reply:
+        """Answer one request; every class that mixes this in says how.
+
+        Raises:
+            NotImplementedError: it does not.
+        """
+        raise NotImplementedError
+
+    def named_model(self, model: str | None) -> str:
+        """The model to ask.
+
+        Args:
+            model: the name the call gave, or nothing.
+
+        Raises:
+            NotConfiguredError: neither the call nor the client names one.
+        """
+        name = model or self.default_model
+        if not name:
+            raise NotConfiguredError("no model is named: pass model= to the call or to the client")
+        return name
+
+    @overload
+    async def run(self, prompt: RunRequest[T], /) -> RunResult[T]: ...
+    @overload
+    async def run(
+        self, prompt: Content, *, output: type[T], **options: Unpack[RunOptions]
+    ) -> RunResult[T]: ...
+    @overload
+    async def run(
+        self, prompt: Content, *, output: None = None, **options: Unpack[RunOptions]
+    ) -> RunResult[None]: ...
+    async def run(  # noqa: PLR0913 the one place where the options are arguments
+        self,
+        prompt: Content | RunRequest[T],
+        *,
+        max_tokens: int | None = None,
+        model: str | None = None,
+        system: str = "",
+        tools: Iterable[Tool] = (),
+        skills: Sequence[Skill] = (),
+        max_iterations: int = 8,
+        temperature: float | None = None,
+        output: type[T] | None = None,
+        history: Sequence[Message | dict[str, Any]] = (),
+        budget: Budget | None = None,
+        options: ChatOptions = DEFAULT_OPTIONS,
+        on_limit: Literal["raise", "answer"] = "raise",
+        on_event: Callable[[RunEvent], Awaitable[None] | None] | None = None,
+        confirm: Callable[[ToolCall], Awaitable[bool]] | None = None,
+        approve: Sequence[str] = (),
+        deps: object = None,
+    ) -> RunResult[T] | RunResult[None]:
+        """Run an agent: ask, run the tools it calls, give it the results, until it answers.
+
+        Args:
+            prompt: the user's message, text or parts; or a `RunRequest` that holds all the rest too.
+            max_tokens: limit of each reply, in tokens; required, so that no reply is unbounded.
+            model: the model's name; the client's own when None.
+            system: the system prompt.
+            tools: what the model may call.
+            skills: instructions the model may load; they are advertised in the system prompt.
+            max_iterations: rounds of request and reply, at most 32; 0 means 8.
+            temperature: short for `options.temperature`.
+            output: a pydantic model, or any type pydantic knows: the answer is parsed into it and
+                asked for once more when it does not match.
+            history: the conversation so far; `result.messages` of an earlier run, or OpenAI-style dicts.
+            budget: tokens and seconds the whole run may take.
+            options: sampling and everything else of a request.
+            on_limit: `raise` an error when a limit is hit, or make one last call without tools and
+                `answer` with that, told by `result.termination`.
+            on_event: called, and awaited where it is a coroutine function, with each `RunEvent`.
+            confirm: asked before a tool with `confirm=True` runs; without it such a call ends the
+                run as needs_confirmation.
+            approve: ids of `result.pending` calls that may run now that the run is resumed.
+            deps: handed to tools as `context.deps`.
+
+        Returns:
+            The answer, with transcript, calls and usage.
+
+        Raises:
+            InvalidRequestError: an argument can't be used; nothing was sent.
+            RigError: the run failed; `error.result` holds how far it came.
+        """
+        if isinstance(prompt, RunRequest):
+            return await run(self, replace(prompt, model=self.named_model(prompt.model)))
+        if max_tokens is None:
+            raise InvalidRequestError("max_tokens is missing: say how long a reply may be, e.g. 1024")
+        request = RunRequest(
+            prompt=prompt,
+            model=self.named_model(model),
+            max_tokens=max_tokens,
+            system=_with_skills(system, skills),
+            tools=(*tools, load_skill_tool(skills)) if skills else tuple(tools),
+            max_iterations=max_iterations,
+            temperature=temperature,
+            output=output,
+            history=history,
+            budget=budget,
+            options=options,
+            on_limit=on_limit,
+            on_event=on_event,
+            confirm=confirm,
+            approve=approve,
+            deps=deps,
+        )
+        return await run(self, request)
+
+
+def _with_skills(system: str, skills: Sequence[Skill]) -> str:
+    return "\n\n".join(part for part in (system, advertise(skills)) if part)
