@@ -1,0 +1,51 @@
+"""What users test their agents with: fakes on the wire, a scripted model, a real local model."""
+
+from rig.testing.answers import (
+    Answer,
+    Framing,
+    Repeat,
+    Responder,
+    answer,
+    chunk,
+    chunked,
+    deflated,
+    gzipped,
+    head,
+    raw,
+    repeat,
+)
+from rig.testing.backend import FakeBackend
+from rig.testing.completions import call_deltas, completion, models, reply, sse, stream
+from rig.testing.connections import Connections
+from rig.testing.received import ReceivedRequest
+from rig.testing.steps import Close, Hang, Pause, Reset, Step, Until
+
+__all__ = [
+    "Answer",
+    "Close",
+    "Connections",
+    "FakeBackend",
+    "Framing",
+    "Hang",
+    "Pause",
+    "ReceivedRequest",
+    "Repeat",
+    "Reset",
+    "Responder",
+    "Step",
+    "Until",
+    "answer",
+    "call_deltas",
+    "chunk",
+    "chunked",
+    "completion",
+    "deflated",
+    "gzipped",
+    "head",
+    "models",
+    "raw",
+    "repeat",
+    "reply",
+    "sse",
+    "stream",
+]
