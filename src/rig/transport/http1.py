@@ -426,8 +426,7 @@ class ResponseReader:
         return pos
 
     def _read_excess(self, data: bytes, pos: int, _pieces: list[bytes]) -> int:
-        if not self._excess:
-            self._excess = data[pos : pos + MAX_EXCESS_BYTES]
+        self._excess += data[pos : pos + MAX_EXCESS_BYTES - len(self._excess)]
         return len(data)
 
     def _refuse_all(self, _data: bytes, _pos: int, _pieces: list[bytes]) -> int:
@@ -486,8 +485,9 @@ class ResponseReader:
         elif chunked:
             self._step = ResponseReader._read_chunks
         elif length is None:
-            self._persists = False
-            self._step = ResponseReader._read_until_close
+            self._step = (
+                ResponseReader._read_until_close
+            )  # eof() ends it, and the connection with it
         else:
             self._left = length
             self._step = ResponseReader._read_content if length else ResponseReader._read_excess
