@@ -1,5 +1,6 @@
 """What users test their agents with: fakes on the wire, a scripted model, a real local model."""
 
+from rig.testing import faults
 from rig.testing.answers import (
     Answer,
     Framing,
@@ -18,6 +19,8 @@ from rig.testing.backend import FakeBackend
 from rig.testing.completions import call_deltas, completion, models, reply, sse, stream
 from rig.testing.connections import Connections
 from rig.testing.received import ReceivedRequest
+from rig.testing.scripted import ScriptedModel, ScriptedReply
+from rig.testing.sockets import refused_url
 from rig.testing.steps import Close, Hang, Pause, Reset, Step, Until
 
 __all__ = [
@@ -32,6 +35,8 @@ __all__ = [
     "Repeat",
     "Reset",
     "Responder",
+    "ScriptedModel",
+    "ScriptedReply",
     "Step",
     "Until",
     "answer",
@@ -40,10 +45,12 @@ __all__ = [
     "chunked",
     "completion",
     "deflated",
+    "faults",
     "gzipped",
     "head",
     "models",
     "raw",
+    "refused_url",
     "repeat",
     "reply",
     "sse",

@@ -5,8 +5,8 @@ anyio's own socket stream says FIN before every close, so it can't reset a conne
 
 import socket
 import struct
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import anyio
@@ -129,3 +129,11 @@ class SocketStream(ByteStream):
     def extra_attributes(self) -> Mapping[Any, Any]:
         """None."""
         return {}
+
+
+@contextmanager
+def refused_url() -> Generator[str]:
+    """A base URL nobody listens on, for as long as the block lasts: connecting is refused."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as held:
+        held.bind((LOOPBACK, 0))
+        yield f"http://{LOOPBACK}:{held.getsockname()[1]}/v1"

@@ -8,7 +8,7 @@ import anyio.lowlevel
 import httpx
 
 from rig.testing.answers import Answer
-from rig.testing.received import ReceivedRequest
+from rig.testing.received import MAX_HEAD_BYTES, ReceivedRequest
 from rig.testing.server import wait_for
 from rig.testing.steps import Close, Reset
 from rig.testing.wire import AnswerHead, BodyReader, BrokenAnswerError, parse_head
@@ -81,6 +81,8 @@ class _Playing:
                 if piece is None:
                     raise BrokenAnswerError("Server disconnected without sending a response.")
                 data += piece
+                if len(data) > MAX_HEAD_BYTES:
+                    raise BrokenAnswerError("headers without an end")
             return parsed
 
     async def body(self, head: AnswerHead, rest: bytes) -> AsyncGenerator[bytes]:
