@@ -1,0 +1,494 @@
+"""HTTP/1.1 as an httpx transport: a pool without scans, a request written once, a body read as it comes.
+
+Why not httpx's own: its pool looks at every connection for every request and every response, with a
+system call for each idle one (2 ms of CPU for two requests alone, 18 ms among 1,000; this one stays
+under half a millisecond), and it can lose connections for good when requests are cancelled
+(encode/httpcore#1093).
+
+Rules for whoever edits this file: bookkeeping never awaits; every await stands inside a `try` that
+closes the connection on the way out; `close` never awaits, so that cancellation can't interrupt it.
+"""
+
+import ssl
+import threading
+import time
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Self, cast
+
+import anyio
+import anyio.lowlevel
+import anyio.to_thread
+import certifi
+import httpx
+
+from rig.errors import InvalidRequestError, RequestTimeoutError, StreamCutError, UpstreamError
+from rig.transport.http1 import Data, End, Event, Head, ResponseReader
+from rig.transport.request import RequestHead, chunk, encode_head
+from rig.transport.sockets import Connection, connect
+
+KEEPALIVE_S = 30.0
+"""Seconds an idle connection is kept. uvicorn, under most Python model servers, closes after 5 and
+llama.cpp after 5 too; load balancers after 60. A close by the server is noticed at once, so this only
+bounds how long a socket is held for nothing."""
+
+MAX_IDLE = 1024
+"""Idle connections kept for one origin. A thousand agents at once is what rig is measured with."""
+
+RECEIVE_BYTES = 64 * 1024
+"""Bytes taken from a connection at a time."""
+
+JOIN_BYTES = 64 * 1024
+"""Body bytes up to which head and body are written as one; copying more costs more than a second write."""
+
+Connect = Callable[..., Awaitable[Connection]]
+"""`sockets.connect`, or a stand-in with its signature."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where connections lead to; requests to the same origin share them.
+
+    Attributes:
+        tls: https.
+        host: name or IP address, in ASCII.
+        port: TCP port.
+    """
+
+    tls: bool
+    host: str
+    port: int
+
+    def __repr__(self) -> str:
+        return "Origin(...)"
+
+
+class IdleConnections:
+    """Idle connections by origin, newest first out. Pure bookkeeping: O(1) for each call, amortised.
+
+    Args:
+        keepalive_s: seconds a connection may be idle.
+        max_idle: connections kept for one origin; past that the oldest is closed.
+        now: the clock, in seconds.
+    """
+
+    def __init__(
+        self,
+        *,
+        keepalive_s: float = KEEPALIVE_S,
+        max_idle: int = MAX_IDLE,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._keepalive_s = keepalive_s
+        self._max_idle = max_idle
+        self._now = now
+        self._idle: dict[Origin, deque[tuple[float, Connection]]] = {}
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def take(self, origin: Origin) -> Connection | None:
+        """The newest connection that still works, None without one. Dead and stale ones are closed."""
+        idle = self._idle.get(origin)
+        if idle is None:
+            return None
+        oldest_allowed = self._now() - self._keepalive_s
+        self._close_stale(idle, oldest_allowed)
+        found = None
+        while idle and found is None:
+            since, connection = idle.pop()
+            self._count -= 1
+            if since >= oldest_allowed and connection.reusable:
+                found = connection
+            else:
+                connection.close()
+        if not idle:
+            del self._idle[origin]
+        return found
+
+    def put(self, origin: Origin, connection: Connection) -> None:
+        """Keep a connection that was used just now."""
+        idle = self._idle.setdefault(origin, deque())
+        idle.append((self._now(), connection))
+        self._count += 1
+        if len(idle) > self._max_idle:
+            self._count -= 1
+            idle.popleft()[1].close()
+
+    def _close_stale(self, idle: deque[tuple[float, Connection]], oldest_allowed: float) -> None:
+        # Two a call: more than come in, so that the tail of a busy hour goes without ever being scanned.
+        for _ in range(2):
+            if idle and (idle[0][0] < oldest_allowed or idle[0][1].closed):
+                self._count -= 1
+                idle.popleft()[1].close()
+
+    def close(self) -> None:
+        """Close all of them."""
+        for idle in self._idle.values():
+            for _, connection in idle:
+                connection.close()
+        self._idle.clear()
+        self._count = 0
+
+
+class PoolTransport(httpx.AsyncBaseTransport):
+    """HTTP/1.1 over rig's own connections, for `httpx.AsyncClient(transport=PoolTransport())`.
+
+    There is no bound on the number of connections: bound the requests instead, as `Client(slots=...)`
+    does. The time-outs of httpx are honoured (connect, read for each read, write for each write; pool
+    has no meaning here). A request that was written is never written again. It belongs to one event
+    loop; when that has ended, idle connections of it are dropped.
+
+    Args:
+        verify: how to verify servers of https URLs. None trusts the authorities certifi lists and
+            reads nothing from the environment; such a context is made once per process, for the first
+            https connection.
+        keepalive_s: seconds a connection is kept idle.
+        max_idle: idle connections kept for one origin.
+        connect: opens connections.
+
+    Raises:
+        RigError: from every request, instead of httpx's exceptions; a URL or a header is in none of
+            them.
+    """
+
+    def __init__(
+        self,
+        *,
+        verify: ssl.SSLContext | None = None,
+        keepalive_s: float = KEEPALIVE_S,
+        max_idle: int = MAX_IDLE,
+        connect: Connect = connect,
+    ) -> None:
+        self._verify = verify
+        self._connect = connect
+        self._idle = IdleConnections(keepalive_s=keepalive_s, max_idle=max_idle)
+        self._in_use: set[Connection] = set()
+        self._closed = False
+
+    @property
+    def idle(self) -> int:
+        """Connections that wait for a request."""
+        return len(self._idle)
+
+    @property
+    def in_use(self) -> int:
+        """Connections that carry a request or its answer."""
+        return len(self._in_use)
+
+    def __repr__(self) -> str:
+        return f"<PoolTransport: {self.in_use} in use, {self.idle} idle>"
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request and return its answer as soon as the head is there.
+
+        Args:
+            request: what httpx built.
+
+        Raises:
+            InvalidRequestError: it can't be sent as it stands, or the transport is closed.
+            RequestTimeoutError: connect, write, first_byte (the head), idle (the body).
+            UpstreamError: no connection, or it broke before an answer came; the reasons of `sockets`,
+                and eof.
+            ProtocolError: the answer is not HTTP/1.1.
+            StreamCutError: the answer's head ended in the middle.
+        """
+        if self._closed:
+            raise InvalidRequestError("the transport is closed: make the request before closing it")
+        origin = origin_of(request.url)
+        body = await _body_of(request)
+        head = encode_head(
+            request.method,
+            request.url.raw_path,
+            request.headers.raw,
+            host=request.url.netloc,
+            length=len(body) if isinstance(body, bytes) else None,
+        )
+        limits: dict[str, float | None] = request.extensions.get("timeout", {})
+        connection = self._idle.take(origin) or await self._open(origin, limits.get("connect"))
+        self._in_use.add(connection)
+        exchange = _Exchange(connection, lambda keep: self._end(origin, connection, keep), limits)
+        try:
+            await exchange.write(head, body)
+            answer = await exchange.read_head()
+        except BaseException:
+            exchange.close()
+            raise
+        return httpx.Response(
+            answer.status,
+            headers=list(answer.headers),
+            stream=_Body(exchange),
+            extensions={
+                "http_version": b"HTTP/" + answer.http_version,
+                "reason_phrase": answer.reason,
+            },
+        )
+
+    async def _open(self, origin: Origin, timeout_s: float | None) -> Connection:
+        tls = (self._verify or await _default_tls()) if origin.tls else None
+        connection = await self._connect(
+            origin.host, origin.port, tls=tls, server_hostname=origin.host, timeout_s=timeout_s
+        )
+        if self._closed:
+            connection.close()
+            raise InvalidRequestError("the transport was closed while it connected")
+        return connection
+
+    def _end(self, origin: Origin, connection: Connection, keep: bool) -> None:
+        """Take a connection back: keep it for the next request, or close it."""
+        self._in_use.discard(connection)
+        if keep and not self._closed and connection.reusable:
+            self._idle.put(origin, connection)
+        else:
+            connection.close()
+
+    async def aclose(self) -> None:
+        """Close every connection, those in use too: whoever reads from one gets an UpstreamError."""
+        self._closed = True
+        self._idle.close()
+        in_use, self._in_use = self._in_use, set()
+        for connection in in_use:
+            connection.close()
+        # One turn of the loop, in which asyncio closes the sockets.
+        await anyio.lowlevel.cancel_shielded_checkpoint()
+
+
+def origin_of(url: httpx.URL) -> Origin:
+    """Where a URL leads to.
+
+    Args:
+        url: an absolute URL.
+
+    Raises:
+        InvalidRequestError: it is not an http or https URL with a host.
+    """
+    tls = url.scheme == "https"
+    if not (tls or url.scheme == "http") or not url.raw_host:
+        raise InvalidRequestError("the URL must be an http:// or https:// URL with a host")
+    return Origin(tls, url.raw_host.decode("ascii"), url.port or (443 if tls else 80))
+
+
+async def _body_of(request: httpx.Request) -> bytes | httpx.AsyncByteStream:
+    """The body where it is in memory, or nothing tells its size; else the stream of it.
+
+    Raises:
+        InvalidRequestError: it can only be read by blocking.
+    """
+    stream = request.stream
+    if isinstance(stream, httpx.ByteStream):
+        return b"".join(stream)
+    if not isinstance(stream, httpx.AsyncByteStream):
+        raise InvalidRequestError("the request's body is a synchronous stream: pass bytes instead")
+    if "content-length" in request.headers or "transfer-encoding" in request.headers:
+        return stream
+    return b"".join([part async for part in stream])
+
+
+_tls_lock = threading.Lock()
+_tls_contexts: list[ssl.SSLContext] = []
+
+
+async def _default_tls() -> ssl.SSLContext:
+    """The process's context for verifying servers: 20 ms of CPU and 1 MB, so made once, off the loop."""
+    return _tls_contexts[0] if _tls_contexts else await anyio.to_thread.run_sync(_make_tls)
+
+
+def _make_tls() -> ssl.SSLContext:
+    with _tls_lock:
+        if not _tls_contexts:
+            # Not ssl.create_default_context: it writes the keys to a file that SSLKEYLOGFILE names.
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.load_verify_locations(certifi.where())
+            context.set_alpn_protocols(["http/1.1"])
+            _tls_contexts.append(context)
+        return _tls_contexts[0]
+
+
+class _Exchange:
+    """One request and its answer on one connection.
+
+    Args:
+        connection: the connection, owned until `end` is called.
+        end: told once whether the connection may be kept.
+        limits: httpx's time-outs in seconds.
+    """
+
+    __slots__ = (
+        "_connection",
+        "_end",
+        "_keep",
+        "_pending",
+        "_read_s",
+        "_reader",
+        "_write_s",
+        "over",
+    )
+
+    def __init__(
+        self,
+        connection: Connection,
+        end: Callable[[bool], None],
+        limits: dict[str, float | None],
+    ) -> None:
+        self._connection = connection
+        self._end = end
+        self._keep = False
+        self._pending: list[Event] = []
+        self._reader = ResponseReader()
+        self._read_s = limits.get("read")
+        self._write_s = limits.get("write")
+        self.over = False
+
+    async def write(self, head: RequestHead, body: bytes | httpx.AsyncByteStream) -> None:
+        """Write the request, or as much of it as the server wants before it answers."""
+        self._keep = head.persistent
+        if isinstance(body, bytes):
+            if len(body) <= JOIN_BYTES:
+                await self._send(head.data + _framed(body, head))
+                return
+            await self._send(head.data)
+            await self._send(_framed(body, head))
+            return
+        await self._send(head.data)
+        await self._write_stream(body, head.length)
+
+    async def _write_stream(self, body: httpx.AsyncByteStream, length: int | None) -> None:
+        written = 0
+        async with _closing(aiter(body)) as parts:
+            async for part in parts:
+                if self._connection.answered:
+                    self._keep = False  # the rest would be read as another request
+                    return
+                written += len(part)
+                if length is not None and written > length:
+                    break
+                if part:
+                    await self._send(chunk(part) if length is None else part)
+        if length is None:
+            await self._send(chunk(b""))
+        elif written != length:
+            raise InvalidRequestError("the Content-Length header is not the size of the body")
+
+    async def read_head(self) -> Head:
+        """The answer's head; what came with it is kept for `read_data`."""
+        while not self._pending:
+            self._pending = await self._receive("first_byte")
+        self._end_if_complete()
+        return cast("Head", self._pending.pop(0))  # it comes first, and once
+
+    async def read_data(self) -> bytes | None:
+        """More of the body, None at its end."""
+        while True:
+            if self._pending:
+                event = self._pending.pop(0)
+                if isinstance(event, Data):
+                    return event.data
+            if self.over:
+                return None
+            self._pending = await self._receive_body()
+            self._end_if_complete()
+
+    async def _receive_body(self) -> list[Event]:
+        fault: UpstreamError | None = None
+        try:
+            return await self._receive("idle")
+        except StreamCutError:
+            raise
+        except UpstreamError as error:
+            fault = error
+        if fault.reason != "reset":
+            raise fault
+        raise StreamCutError(
+            "the server broke the connection before its answer was complete", reason="reset"
+        )
+
+    async def _receive(self, phase: str) -> list[Event]:
+        """What the next bytes complete.
+
+        Raises:
+            RequestTimeoutError: none came in time.
+            UpstreamError: the connection ended before any byte of an answer.
+        """
+        data: bytes | None = None
+        if self._read_s is None:
+            data = await self._connection.receive(RECEIVE_BYTES)
+        else:
+            with anyio.move_on_after(self._read_s):
+                data = await self._connection.receive(RECEIVE_BYTES)
+        if data:
+            return self._reader.feed(data)
+        if data is None:
+            raise RequestTimeoutError(
+                f"the server sent nothing for {self._read_s:g} s", reason=phase
+            )
+        if not self._reader.started:
+            raise UpstreamError("the server closed the connection without an answer", reason="eof")
+        return self._reader.eof()
+
+    async def _send(self, data: bytes) -> None:
+        if self._write_s is None:
+            await self._connection.send(data)
+            return
+        with anyio.move_on_after(self._write_s) as scope:
+            await self._connection.send(data)
+        if scope.cancelled_caught:
+            raise RequestTimeoutError(
+                f"the server took nothing of the request for {self._write_s:g} s", reason="write"
+            )
+
+    def _end_if_complete(self) -> None:
+        """Give the connection back as soon as the end is there, taken or not."""
+        if not self.over and self._pending and isinstance(self._pending[-1], End):
+            self.over = True
+            self._end(self._keep and self._reader.keep_alive)
+
+    def close(self) -> None:
+        """Close the connection, unless it was given back."""
+        if not self.over:
+            self.over = True
+            self._pending.clear()
+            self._end(False)
+
+
+def _framed(body: bytes, head: RequestHead) -> bytes:
+    if head.length is not None:
+        return body
+    return (chunk(body) if body else b"") + chunk(b"")
+
+
+@asynccontextmanager
+async def _closing(parts: AsyncIterator[bytes]) -> AsyncGenerator[AsyncIterator[bytes]]:
+    """End the iterator where the block ends; an abandoned generator would be ended by the loop."""
+    try:
+        yield parts
+    finally:
+        if isinstance(parts, AsyncGenerator):
+            await parts.aclose()
+
+
+class _Body(httpx.AsyncByteStream):
+    """The body of one answer; not a generator, which would need an event loop to be thrown away."""
+
+    def __init__(self, exchange: _Exchange) -> None:
+        self._exchange = exchange
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        data: bytes | None = None
+        try:
+            data = await self._exchange.read_data()
+        except BaseException:
+            self._exchange.close()
+            raise
+        if data is None:
+            raise StopAsyncIteration
+        return data
+
+    async def aclose(self) -> None:
+        """Close the connection if anything is left of the body: it is the only way to make a server stop."""
+        self._exchange.close()

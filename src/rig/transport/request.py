@@ -1,0 +1,116 @@
+"""The head of an HTTP/1.1 request: fields in, bytes out, or a refusal. No I/O.
+
+Source: RFC 9112 3 and 6, RFC 9110 5.5. Nothing is repaired: what could be read as two requests by two
+readers is refused.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rig.errors import InvalidRequestError
+
+UNSUPPORTED_METHODS = frozenset({"CONNECT", "HEAD"})
+"""Methods whose answers are framed by other rules than `http1.ResponseReader` knows."""
+
+_METHODS_WITH_BODY = frozenset({"PATCH", "POST", "PUT"})
+
+# One match for the whole head; possessive, so that a refusal costs one pass too. A value may hold what
+# RFC 9110 5.5 allows, old 8-bit text included, and no control character but the tab.
+_HEAD = re.compile(
+    rb"[!#$%&'*+.^_`|~0-9A-Za-z-]++ [\x21-\x7e]++ HTTP/1\.1\r\n"
+    rb"(?:[!#$%&'*+.^_`|~0-9A-Za-z-]++: [\t\x20-\x7e\x80-\xff]*+\r\n)*+\r\n"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestHead:
+    """What is written before the body, and how the body must be framed.
+
+    Attributes:
+        data: request line and fields, with the empty line that ends them.
+        length: bytes the body must have, None when it is chunked.
+        persistent: whether the connection may carry another request afterwards.
+    """
+
+    data: bytes
+    length: int | None
+    persistent: bool
+
+
+def encode_head(
+    method: str,
+    target: bytes,
+    headers: Iterable[tuple[bytes, bytes]],
+    *,
+    host: bytes,
+    length: int | None,
+) -> RequestHead:
+    """Encode a request's head.
+
+    `Host` and `Content-Length` are added where they are missing; `Expect` is left out, because nobody
+    here waits for a 100.
+
+    Args:
+        method: GET, POST and so on, neither HEAD nor CONNECT.
+        target: path and query, in ASCII.
+        headers: names and values, in their order.
+        host: value of the Host field when the headers have none.
+        length: size of the body in bytes; None when only the headers tell.
+
+    Raises:
+        InvalidRequestError: a method, target or field that HTTP can't carry, or a body whose size is
+            not what the fields say.
+    """
+    if method in UNSUPPORTED_METHODS:
+        raise InvalidRequestError(f"{method} requests are not supported by rig's transport")
+    lines = [b"%b %b HTTP/1.1\r\n" % (method.encode("ascii", "replace"), target)]
+    seen: dict[bytes, bytes] = {}
+    for name, value in headers:
+        lower = name.lower()
+        if lower == b"expect":
+            continue
+        if lower in _FRAMING and lower in seen:
+            raise InvalidRequestError("a request may have only one Host and one way of framing")
+        seen[lower] = value
+        lines.append(b"%b: %b\r\n" % (name, value))
+    if b"host" not in seen:
+        lines.insert(1, b"Host: %b\r\n" % host)
+    if b"transfer-encoding" in seen:
+        _check_chunked(seen)
+        declared = None
+    elif b"content-length" in seen:
+        declared = _declared_length(seen[b"content-length"], length)
+    else:
+        declared = length or 0
+        if length or method in _METHODS_WITH_BODY:
+            lines.append(b"Content-Length: %d\r\n" % declared)
+    lines.append(b"\r\n")
+    data = b"".join(lines)
+    if not _HEAD.fullmatch(data):
+        raise InvalidRequestError(
+            "the method, the URL or a header holds a character HTTP can't carry, such as a line break"
+        )
+    persistent = b"close" not in seen.get(b"connection", b"").lower()
+    return RequestHead(data=data, length=declared, persistent=persistent)
+
+
+_FRAMING = frozenset({b"content-length", b"host", b"transfer-encoding"})
+
+
+def _check_chunked(seen: dict[bytes, bytes]) -> None:
+    if seen[b"transfer-encoding"].lower() != b"chunked" or b"content-length" in seen:
+        raise InvalidRequestError(
+            "a request body is framed by Content-Length or by Transfer-Encoding: chunked"
+        )
+
+
+def _declared_length(value: bytes, length: int | None) -> int:
+    if not value.isdigit() or len(value) > 18 or length not in (None, int(value)):
+        raise InvalidRequestError("the Content-Length header is not the size of the body")
+    return int(value)
+
+
+def chunk(data: bytes) -> bytes:
+    """One chunk of a chunked body; of nothing, the end of it."""
+    return b"%x\r\n%b\r\n" % (len(data), data)

@@ -1,0 +1,586 @@
+"""TCP and TLS connections: the only file of rig that touches sockets, and the only one that may import asyncio.
+
+Two back ends stand behind `Connection`. On asyncio it is an `asyncio.Protocol`: anyio's stream costs
+about 80 us more for every lone read (measured), which is what each token of a slow model is. Everywhere
+else, on trio, it is a non-blocking socket and anyio's `wait_readable` and `wait_writable`: nothing between
+us and the kernel that could hold bytes or need an await to be closed.
+
+Rules for whoever edits this file: faults of the operating system are turned into values and raised where
+no exception is being handled, because theirs hold addresses. `close` never awaits. Every path out of
+`connect`, cancellation included, either returns the connection or closes the socket.
+"""
+
+import asyncio
+import errno
+import select
+import socket
+import ssl
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import chain, zip_longest
+from typing import Any, cast
+
+import anyio
+import anyio.lowlevel
+
+from rig.errors import RequestTimeoutError, RigError, UpstreamError
+
+MAX_BUFFERED_BYTES = 256 * 1024
+"""Bytes received and not yet taken, past which reading from the socket pauses (asyncio; it reads up to
+256 KiB at a time, so twice this is held at most). On trio nothing is read ahead."""
+
+RESUME_BYTES = MAX_BUFFERED_BYTES // 4
+"""Bytes left in the buffer at which reading goes on."""
+
+SEND_BYTES = 64 * 1024
+"""Bytes handed to the kernel, or to TLS, at a time on trio; four records of TLS."""
+
+EARLY_ANSWER_GRACE_S = 1.0
+"""Seconds for which the rest of a request is still offered to a server that began to answer before it
+had read all of it, when it takes nothing (trio). A server that refuses a body reads no more of it; one
+that answers as it reads goes on within milliseconds."""
+
+ATTEMPT_DELAY_S = 0.25
+"""Seconds before the next address of a host is tried beside the last (RFC 8305 5)."""
+
+MAX_ADDRESSES = 8
+"""Addresses of one host that are tried. A round robin of more is load balancing, not redundancy."""
+
+_IN_PROGRESS = {0, errno.EINPROGRESS, errno.EWOULDBLOCK, getattr(errno, "WSAEWOULDBLOCK", 0)}
+
+_Address = tuple[int, int, int, Any]  # family, type, protocol, sockaddr: what getaddrinfo says
+
+_SENTENCES = {
+    "closed": "the connection was closed on this side while it was in use",
+    "connect_failed": "the server can't be reached",
+    "connect_refused": "nothing accepts connections at the server's address",
+    "dns": "the server's name can't be resolved",
+    "reset": "the server broke the connection",
+    "tls": "no TLS connection to the server can be made: check its certificate, or that it speaks TLS",
+    "write_failed": "the request can't be written: the server broke the connection",
+}
+"""Every `reason` of an error from this file, and the sentence people read."""
+
+
+def _failure(reason: str, detail: str = "") -> UpstreamError:
+    return UpstreamError(_SENTENCES[reason], reason=reason, detail=detail)
+
+
+class Connection(ABC):
+    """One connection, of one task at a time: it may not be read, or written, twice at once."""
+
+    @property
+    @abstractmethod
+    def closed(self) -> bool:
+        """True once nothing can be sent any more, whoever closed it."""
+
+    @property
+    @abstractmethod
+    def answered(self) -> bool:
+        """True when the peer sent bytes, or its end, that `receive` has not returned."""
+
+    @property
+    @abstractmethod
+    def reusable(self) -> bool:
+        """True when it can carry a request: open, all written, nothing unread. O(1), with one poll.
+
+        The poll is for a close that the kernel knows and the event loop has not looked at yet.
+        """
+
+    @abstractmethod
+    async def send(self, data: bytes) -> None:
+        """Write bytes, waiting while the peer takes none.
+
+        Returns early when the peer answers first: what is left may then never be sent, `answered` is
+        True and `reusable` stays False until the rest is gone.
+
+        Args:
+            data: what to write.
+
+        Raises:
+            UpstreamError: the connection broke (write_failed), or was closed here (closed).
+        """
+
+    @abstractmethod
+    async def receive(self, max_bytes: int) -> bytes:
+        """Wait for bytes.
+
+        Args:
+            max_bytes: at most so many are returned.
+
+        Returns:
+            At least one byte, or `b""` once the peer said that it sends no more.
+
+        Raises:
+            UpstreamError: the connection broke (reset, tls), or was closed here (closed).
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close at once, whatever is unsent. Whoever waits on the connection gets an error."""
+
+    async def aclose(self) -> None:
+        """Close, and let the event loop see to it."""
+        self.close()
+        await anyio.lowlevel.cancel_shielded_checkpoint()
+
+
+async def connect(
+    host: str,
+    port: int,
+    *,
+    tls: ssl.SSLContext | None = None,
+    server_hostname: str | None = None,
+    timeout_s: float | None = None,
+) -> Connection:
+    """Open a connection, trying the addresses of a name side by side (RFC 8305).
+
+    Args:
+        host: a name, or an IP address without brackets.
+        port: TCP port.
+        tls: what to speak TLS with; None for plain TCP.
+        server_hostname: the name the certificate must be for; `host` when None.
+        timeout_s: seconds for resolving, connecting and the handshake together; None for no bound.
+
+    Raises:
+        RequestTimeoutError: time ran out (connect).
+        UpstreamError: connect_refused, connect_failed, dns or tls.
+    """
+    outcome: Connection | RigError | None = None
+    with anyio.move_on_after(timeout_s):
+        outcome = await _connect(host, port, tls, server_hostname or host)
+    if outcome is None:
+        raise RequestTimeoutError(
+            f"no connection to the server within {timeout_s:g} s", reason="connect"
+        )
+    if isinstance(outcome, RigError):
+        raise outcome
+    return outcome
+
+
+async def _connect(
+    host: str, port: int, tls: ssl.SSLContext | None, server_hostname: str
+) -> Connection | RigError:
+    try:
+        sock = await _open_socket(host, port)
+        if _on_asyncio():
+            return await _LoopConnection.over(sock, tls, server_hostname)
+        return await _SocketConnection.over(sock, tls, server_hostname)
+    except (OSError, UnicodeError, OverflowError) as fault:
+        return _why_no_connection(fault)
+
+
+def _on_asyncio() -> bool:
+    """True on asyncio; False on trio, also where trio is a guest of an asyncio loop."""
+    try:
+        return asyncio.current_task() is not None
+    except RuntimeError:
+        return False
+
+
+def _why_no_connection(fault: Exception) -> UpstreamError:
+    if isinstance(fault, socket.gaierror | UnicodeError | OverflowError):
+        return _failure("dns")
+    if isinstance(fault, ssl.SSLCertVerificationError):
+        return _failure("tls", str(fault.verify_message))
+    if isinstance(fault, ssl.SSLError) and not isinstance(fault, ssl.SSLEOFError):
+        return _failure("tls", str(fault.reason or ""))
+    if isinstance(fault, ConnectionRefusedError):
+        return _failure("connect_refused")
+    return _failure("connect_failed")
+
+
+# --- TCP, for both back ends. ---
+
+
+async def _open_socket(host: str, port: int) -> socket.socket:
+    addresses = _interleaved(await _resolve(host, port))[:MAX_ADDRESSES]
+    if len(addresses) == 1:
+        return await _dial(addresses[0])
+    return await _race(addresses)
+
+
+async def _resolve(host: str, port: int) -> list[_Address]:
+    try:
+        # An IP address needs no resolver, and so no thread.
+        found: Sequence[Any] = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST
+        )
+    except socket.gaierror:
+        found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [(family, kind, protocol, where) for family, kind, protocol, _, where in found]
+
+
+def _interleaved(addresses: list[_Address]) -> list[_Address]:
+    """The resolver's order, with the families taking turns (RFC 8305 4)."""
+    first = [address for address in addresses if address[0] == addresses[0][0]]
+    others = [address for address in addresses if address[0] != addresses[0][0]]
+    return [address for address in chain(*zip_longest(first, others)) if address is not None]
+
+
+async def _dial(address: _Address) -> socket.socket:
+    family, kind, protocol, where = address
+    sock = socket.socket(family, kind, protocol)
+    try:
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if (fault := sock.connect_ex(where)) not in _IN_PROGRESS:
+            _raise_os_error(fault)
+        await anyio.wait_writable(sock)
+        if fault := sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+            _raise_os_error(fault)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def _raise_os_error(number: int) -> None:
+    raise OSError(number, "connect")  # OSError picks the subclass by the number
+
+
+async def _race(addresses: list[_Address]) -> socket.socket:
+    """The socket that is connected first; each address gets `ATTEMPT_DELAY_S` before the next starts."""
+    opened: list[socket.socket] = []
+    faults: list[OSError] = []
+
+    async def attempt(address: _Address, failed: anyio.Event, race: anyio.CancelScope) -> None:
+        try:
+            opened.append(await _dial(address))
+        except OSError as fault:
+            faults.append(fault)
+            failed.set()
+        else:
+            race.cancel()
+
+    try:
+        async with anyio.create_task_group() as tasks:
+            for address in addresses:
+                failed = anyio.Event()
+                tasks.start_soon(attempt, address, failed, tasks.cancel_scope)
+                with anyio.move_on_after(ATTEMPT_DELAY_S):
+                    await failed.wait()
+    except BaseException:
+        for sock in opened:
+            sock.close()
+        raise
+    for sock in opened[1:]:
+        sock.close()
+    if not opened:
+        refused = [fault for fault in faults if isinstance(fault, ConnectionRefusedError)]
+        raise (refused or faults)[0]
+    return opened[0]
+
+
+def _has_input(fd: int) -> bool:
+    """True when a read would not wait: bytes, the peer's end or an error are there. 0.4 us."""
+    if not hasattr(select, "poll"):  # Windows
+        return bool(select.select([fd], [], [], 0)[0])
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return bool(poll.poll(0))
+
+
+# --- asyncio ---
+
+
+class _LoopConnection(asyncio.Protocol, Connection):
+    """A connection as a protocol: the loop calls, flags and one future say what happened."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, fd: int) -> None:
+        self._loop = loop
+        self._fd = fd
+        self._transport: asyncio.Transport | None = None
+        self._chunks: deque[bytes] = deque()
+        self._size = 0
+        self._reader: asyncio.Future[None] | None = None
+        self._writer: asyncio.Future[None] | None = None
+        self._reading_paused = False
+        self._writing_paused = False
+        self._eof = False
+        self._closed = False
+        self._fault = ""  # why it is closed, when not because of an end in good order
+
+    @classmethod
+    async def over(
+        cls, sock: socket.socket, tls: ssl.SSLContext | None, server_hostname: str
+    ) -> "_LoopConnection":
+        loop = asyncio.get_running_loop()
+        connection = cls(loop, sock.fileno())
+        # create_connection closes the socket whenever it fails: nothing awaits before it owns it.
+        if tls is None:
+            await loop.create_connection(lambda: connection, sock=sock)
+        else:
+            await loop.create_connection(
+                lambda: connection, sock=sock, ssl=tls, server_hostname=server_hostname
+            )
+        return connection
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    @property
+    def answered(self) -> bool:
+        return self._size > 0 or self._eof
+
+    @property
+    def reusable(self) -> bool:
+        return not (
+            self._closed
+            or self._eof
+            or self._size
+            or self._transport is None
+            or self._transport.get_write_buffer_size()
+            or self._loop.is_closed()
+            or _has_input(self._fd)
+        )
+
+    async def send(self, data: bytes) -> None:
+        if self.closed or self._transport is None:
+            raise self._write_failure()
+        self._transport.write(data)
+        while self._writing_paused and not self._closed and not self.answered:
+            self._writer = self._loop.create_future()
+            try:
+                await self._writer
+            finally:
+                self._writer = None
+        if self._closed and not self.answered:
+            raise self._write_failure()
+
+    def _write_failure(self) -> UpstreamError:
+        return _failure("closed" if self._fault == "closed" else "write_failed")
+
+    async def receive(self, max_bytes: int) -> bytes:
+        while not self._chunks:
+            if self._fault:
+                raise _failure(self._fault)
+            if self._eof or self._closed:
+                return b""
+            self._reader = self._loop.create_future()
+            try:
+                await self._reader
+            finally:
+                self._reader = None
+        return self._take(max_bytes)
+
+    def _take(self, max_bytes: int) -> bytes:
+        chunks = self._chunks
+        if self._size <= max_bytes:
+            data = chunks.popleft() if len(chunks) == 1 else b"".join(chunks)
+            chunks.clear()
+        else:
+            data = chunks.popleft()
+            if len(data) > max_bytes:
+                chunks.appendleft(data[max_bytes:])
+                data = data[:max_bytes]
+        self._size -= len(data)
+        if self._reading_paused and self._size <= RESUME_BYTES and self._transport is not None:
+            self._reading_paused = False
+            self._transport.resume_reading()
+        return data
+
+    def close(self) -> None:
+        if self._fault != "closed":
+            self._fault = "closed"
+            self._closed = True
+            self._chunks.clear()
+            self._size = 0
+            if self._transport is not None:
+                with suppress(RuntimeError):  # the loop it belonged to is closed
+                    self._transport.abort()
+            self._wake()
+
+    def _wake(self) -> None:
+        for waiter in (self._reader, self._writer):
+            if waiter is not None and not waiter.done():
+                waiter.set_result(None)
+
+    # What the loop calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        if self._fault:
+            return
+        self._chunks.append(data)
+        self._size += len(data)
+        if (
+            self._size > MAX_BUFFERED_BYTES
+            and not self._reading_paused
+            and self._transport is not None
+        ):
+            self._reading_paused = True
+            self._transport.pause_reading()
+        self._wake()
+
+    def eof_received(self) -> None:
+        self._eof = True
+        self._wake()  # returning None has the transport closed once its buffer is written
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._closed = True
+        if exc is not None and not self._fault:
+            self._fault = "tls" if isinstance(exc, ssl.SSLError) else "reset"
+        self._wake()
+
+    def pause_writing(self) -> None:
+        self._writing_paused = True
+
+    def resume_writing(self) -> None:
+        self._writing_paused = False
+        self._wake()
+
+
+# --- trio, and any other loop anyio knows ---
+
+
+class _SocketConnection(Connection):
+    """A connection as a non-blocking socket, plain or TLS."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._socket = sock
+        self._early: deque[bytes] = deque()  # what the peer sent while we were writing
+        self._eof = False
+        self._closed = False
+        self._unsent = False
+        self._fault = ""
+
+    @classmethod
+    async def over(
+        cls, sock: socket.socket, tls: ssl.SSLContext | None, server_hostname: str
+    ) -> "_SocketConnection":
+        if tls is None:
+            return cls(sock)
+        try:
+            secured = tls.wrap_socket(
+                sock, do_handshake_on_connect=False, server_hostname=server_hostname
+            )
+        except BaseException:
+            sock.close()
+            raise
+        try:
+            await _shake_hands(secured)
+        except BaseException:
+            secured.close()
+            raise
+        return cls(secured)
+
+    @property
+    def closed(self) -> bool:
+        return self._closed or bool(self._fault)
+
+    @property
+    def answered(self) -> bool:
+        return bool(self._early) or self._eof
+
+    @property
+    def reusable(self) -> bool:
+        return not (
+            self.closed
+            or self._unsent
+            or self.answered
+            or (isinstance(self._socket, ssl.SSLSocket) and self._socket.pending())
+            or _has_input(self._socket.fileno())
+        )
+
+    async def send(self, data: bytes) -> None:
+        await anyio.lowlevel.checkpoint_if_cancelled()
+        rest = memoryview(data)
+        self._unsent = True
+        while rest and not self.closed:
+            try:
+                rest = rest[self._socket.send(rest[:SEND_BYTES]) :]
+            except (BlockingIOError, ssl.SSLWantWriteError):
+                if not await self._wait_writable():
+                    return
+            except ssl.SSLWantReadError:
+                await self._wait_readable()
+            except OSError:
+                self._fault = "write_failed"
+        if not rest:
+            self._unsent = False
+        elif not self.answered:
+            raise _failure("closed" if self._closed else "write_failed")
+
+    async def receive(self, max_bytes: int) -> bytes:
+        # One turn of the loop for every read, so that a flooding peer can't starve other tasks.
+        await anyio.lowlevel.checkpoint()
+        while not self._early:
+            if self._eof:
+                return b""
+            if self._closed or self._fault:
+                raise _failure("closed" if self._closed else self._fault)
+            if data := self._read(max_bytes):
+                return data
+            if data is None:
+                await self._wait_readable()
+        data = self._early.popleft()
+        if len(data) > max_bytes:
+            self._early.appendleft(data[max_bytes:])
+        return data[:max_bytes]
+
+    def _read(self, max_bytes: int) -> bytes | None:
+        """What has arrived, `b""` at the end or at a fault; None when there is nothing yet."""
+        try:
+            data = self._socket.recv(max_bytes)
+        except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            return None
+        except OSError as fault:
+            self._fault = "tls" if isinstance(fault, ssl.SSLError) else "reset"
+            data = b""
+        if not data and not self._fault:
+            self._eof = True
+        return data
+
+    async def _wait_readable(self) -> None:
+        with suppress(anyio.ClosedResourceError):
+            await anyio.wait_readable(self._socket)
+
+    async def _wait_writable(self) -> bool:
+        """Wait until the peer takes more; False when it answered instead and does not."""
+        writable = False
+        async with anyio.create_task_group() as tasks:
+            if self.answered:
+                tasks.cancel_scope.deadline = anyio.current_time() + EARLY_ANSWER_GRACE_S
+            else:
+                tasks.start_soon(self._watch, tasks.cancel_scope)
+            with suppress(anyio.ClosedResourceError):
+                await anyio.wait_writable(self._socket)
+            writable = True
+            tasks.cancel_scope.cancel()
+        return writable
+
+    async def _watch(self, writing: anyio.CancelScope) -> None:
+        """Take what the peer sends while we write; from then on writing may only last a little."""
+        while (data := None if self.closed else self._read(SEND_BYTES)) is None:
+            if self.closed:
+                return
+            await self._wait_readable()
+        if data:
+            self._early.append(data)
+        writing.deadline = anyio.current_time() + EARLY_ANSWER_GRACE_S
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._early.clear()
+            with suppress(RuntimeError):  # the loop it belonged to is gone
+                anyio.notify_closing(self._socket)
+            self._socket.close()
+
+
+async def _shake_hands(secured: ssl.SSLSocket) -> None:
+    while True:
+        try:
+            secured.do_handshake()
+        except ssl.SSLWantReadError:
+            await anyio.wait_readable(secured)
+        except ssl.SSLWantWriteError:
+            await anyio.wait_writable(secured)
+        else:
+            return
