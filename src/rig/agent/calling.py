@@ -1,0 +1,181 @@
+"""Calling a tool for a model: whatever happens becomes an answer the model can work with.
+
+The order is fixed: the name, the text of the arguments, their check, the tool, its result. Nothing is
+started before the check is passed, and every refusal says that nothing was.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+from pydantic_core import from_json, to_json
+
+from rig.agent.calls import MALFORMED, check_call
+from rig.agent.inputs import mend_input
+from rig.agent.results import MAX_NAME_CHARS, error_text, leaves, one_line, refusal, result_text
+from rig.agent.toolbox import Toolbox
+from rig.agent.tools import Tool, ToolContext
+from rig.errors import ToolError
+from rig.events import ToolOutcome
+from rig.messages import ToolCall
+
+MAX_NAMES = 50
+"""Names listed after an unknown one. A model that got no name right has a prompt with all of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadyCall:
+    """A call that passed every check and may be run.
+
+    Attributes:
+        tool: the tool it is for.
+        call: the call, with its arguments as they were read and what was mended in them.
+        value: the input for `Tool.invoke`.
+    """
+
+    tool: Tool
+    call: ToolCall
+    value: Any
+
+
+async def execute(tools: Iterable[Tool], call: ToolCall, context: ToolContext) -> ToolOutcome:
+    """Answer one call: check it, run its tool, and turn what comes out into text.
+
+    Args:
+        tools: what the model was offered; pass a `Toolbox`, anything else is made one every time.
+        call: the model's call.
+        context: passed to tools that take it.
+
+    Raises:
+        ToolError: the tool raised a fatal one.
+    """
+    ready = admit(tools, call)
+    return ready if isinstance(ready, ToolOutcome) else await run_ready(ready, context)
+
+
+def admit(tools: Iterable[Tool], call: ToolCall) -> ReadyCall | ToolOutcome:
+    """Decide everything about a call that can be decided before its tool runs.
+
+    Args:
+        tools: what the model was offered.
+        call: the model's call.
+
+    Returns:
+        the call ready to run, or its answer when it must not run.
+    """
+    box = tools if isinstance(tools, Toolbox) else Toolbox(tools)
+    tool = box.find(call.name)
+    if tool is None:
+        return _refused(call, _unknown(call.name, box))
+    if call.name != tool.name:
+        call = call.model_copy(update={"name": tool.name})
+    read = check_call(call)
+    if read.problem:
+        return _refused(call, read.problem)
+    try:
+        ready = _fitted(tool, read.call)
+    except ValueError:
+        # What no parser takes: digits without end, NaN, nesting without end, a lone surrogate.
+        return _refused(call, MALFORMED)
+    except Exception as error:  # noqa: BLE001  a validator of the tool's author failed
+        return _refused(call, error_text(error))
+    return ready if isinstance(ready, ReadyCall) else _refused(call, _unfit(tool.name, ready))
+
+
+async def run_ready(ready: ReadyCall, context: ToolContext) -> ToolOutcome:
+    """Run the tool of a call that was admitted.
+
+    Args:
+        ready: what `admit` gave.
+        context: passed to tools that take it.
+
+    Raises:
+        ToolError: the tool raised a fatal one.
+    """
+    tool = ready.tool
+    started = anyio.current_time()
+    content, is_error = "", True
+    with anyio.move_on_after(tool.timeout_s) as scope:
+        content, is_error = await _answer(ready, context)
+    # A tool may turn its cancellation into an error of its own: the reason is still the time.
+    if scope.cancelled_caught or (scope.cancel_called and is_error):
+        content, is_error = refusal(_timed_out(tool)), True
+    return ToolOutcome(
+        call=ready.call,
+        content=content,
+        is_error=is_error,
+        duration_s=anyio.current_time() - started,
+    )
+
+
+async def _answer(ready: ReadyCall, context: ToolContext) -> tuple[str, bool]:
+    """The answer, and whether it is an error.
+
+    Raises:
+        ToolError: the tool raised a fatal one, alone or in a group.
+    """
+    tool = ready.tool
+    try:
+        value = await tool.invoke(ready.value, context)
+        text = result_text(
+            value, max_chars=tool.max_result_chars, keep_special_tokens=tool.keep_special_tokens
+        )
+    except Exception as error:  # noqa: BLE001  every failure of a tool is an answer
+        failure: Exception = error
+    else:
+        return text, False
+    # Outside of the handler, so that a fatal error does not get a group as its context.
+    for leaf in leaves(failure):
+        if isinstance(leaf, ToolError) and leaf.fatal:
+            raise leaf
+    return error_text(failure), True
+
+
+def _fitted(tool: Tool, call: ToolCall) -> ReadyCall | tuple[str, ...]:
+    """The call with an input that fits, as it came or as the schema lets it be read; or the problems.
+
+    Raises:
+        ValueError: the arguments are not JSON after all.
+    """
+    checked = tool.check(call.arguments)
+    if not checked.problems:
+        return ReadyCall(tool=tool, call=call, value=checked.value)
+    plain: object = from_json(call.arguments, allow_inf_nan=False)
+    mended, repairs = mend_input(tool.schema, plain)
+    if not repairs:
+        return checked.problems
+    text = to_json(mended).decode()
+    again = tool.check(text)
+    if again.problems:
+        return checked.problems
+    update = {"arguments": text, "repairs": (*call.repairs, *repairs)}
+    return ReadyCall(tool=tool, call=call.model_copy(update=update), value=again.value)
+
+
+def _refused(call: ToolCall, why: str) -> ToolOutcome:
+    return ToolOutcome(
+        call=call, content=refusal(why.removeprefix("error: ")), is_error=True, executed=False
+    )
+
+
+def _unknown(name: str, box: Toolbox) -> str:
+    shown = one_line(name, MAX_NAME_CHARS)
+    if not box:
+        return f'unknown tool "{shown}", no tools are available'
+    names = box.names[:MAX_NAMES]
+    more = f" and {len(box) - len(names)} more" if len(box) > len(names) else ""
+    return f'unknown tool "{shown}", available tools: {", ".join(names)}{more}'
+
+
+def _unfit(name: str, problems: tuple[str, ...]) -> str:
+    listed = "\n".join(f"- {problem}" for problem in problems)
+    return (
+        f"the arguments of {name} do not fit its parameters, so the call was NOT executed:\n{listed}\n"
+        f"Correct them and call {name} again."
+    )
+
+
+def _timed_out(tool: Tool) -> str:
+    text = f"the tool timed out after {tool.timeout_s:g} s"
+    return f"{text}; it could not be stopped and may still take effect" if tool.in_thread else text

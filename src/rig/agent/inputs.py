@@ -1,0 +1,253 @@
+"""A tool's input against its schema: what is wrong with it, and what can be read another way. No I/O.
+
+The check is a modest subset of JSON Schema, enough for what models get wrong; keywords it does not
+know never refuse an input. `pattern` is left to the tool: matching the author's regular expression
+against a model's text can take for ever.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, cast
+
+from pydantic_core import from_json, to_json
+
+from rig.agent.results import MAX_PROBLEMS, bounded_problems, path_of
+
+Path = tuple[int | str, ...]
+
+_ANYTHING = frozenset[str]()
+_SHOWN_CHOICES = 20
+
+
+def check_input(schema: Mapping[str, Any], value: object) -> tuple[str, ...]:
+    """What is wrong with an input, one `path: problem` each; empty when nothing is.
+
+    Args:
+        schema: the JSON schema of the input, without references.
+        value: the input, as JSON values.
+    """
+    found = list(islice(_problems(schema, value, ()), MAX_PROBLEMS + 1))
+    return bounded_problems(found, len(found))
+
+
+def mend_input(schema: Mapping[str, Any], value: object) -> tuple[object, tuple[str, ...]]:
+    """The input as its schema lets it be read, and what was changed; for inputs that failed a check.
+
+    Text where the schema takes no text is decoded as JSON if that gives a type it does take
+    (pydantic/pydantic-ai 5259), and null for a parameter that may be left out, but not be null, is
+    left out. Nothing else is touched.
+
+    Args:
+        schema: the JSON schema of the input, without references.
+        value: the input, as JSON values.
+    """
+    repairs: list[str] = []
+    return _mended(schema, value, (), repairs), tuple(repairs)
+
+
+def _problems(schema: object, value: object, path: Path) -> Iterator[str]:
+    if schema is False:
+        yield f"{path_of(path)}: is not allowed"
+    if not isinstance(schema, Mapping):
+        return
+    node = cast("Mapping[str, Any]", schema)
+    kinds = _types(node.get("type"))
+    if kinds and not any(_is(value, kind) for kind in kinds):
+        yield f"{path_of(path)}: must be {' or '.join(sorted(kinds))}, not {_type_of(value)}"
+        return
+    yield from (f"{path_of(path)}: {problem}" for problem in _own_problems(node, value))
+    yield from _part_problems(node, value, path)
+    for part in _listed(node, "allOf"):
+        yield from _problems(part, value, path)
+    for key in ("anyOf", "oneOf"):
+        forms = _listed(node, key)
+        if forms and all(next(_problems(form, value, path), None) for form in forms):
+            yield f"{path_of(path)}: fits none of the allowed forms"
+
+
+def _own_problems(node: Mapping[str, Any], value: object) -> Iterator[str]:
+    """What is wrong with the value itself, without the values in it."""
+    choices = [node["const"]] if "const" in node else _listed(node, "enum")
+    if choices and not any(_equal(value, choice) for choice in choices):
+        shown = ", ".join(to_json(choice).decode() for choice in choices[:_SHOWN_CHOICES])
+        yield f"must be one of {shown}{', ...' if len(choices) > _SHOWN_CHOICES else ''}"
+    if isinstance(value, str | list | dict):
+        yield from _size_problems(node, value)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield from _range_problems(node, value)
+
+
+def _size_problems(
+    node: Mapping[str, Any], value: str | list[object] | dict[str, object]
+) -> Iterator[str]:
+    unit, name = {str: ("characters", "Length"), list: ("items", "Items")}.get(
+        type(value), ("properties", "Properties")
+    )
+    least, most = _number(node, f"min{name}"), _number(node, f"max{name}")
+    if least is not None and len(value) < least:
+        yield f"must have at least {least} {unit}"
+    if most is not None and len(value) > most:
+        yield f"must have at most {most} {unit}"
+
+
+def _range_problems(node: Mapping[str, Any], value: float) -> Iterator[str]:
+    for key, words, wrong in (
+        ("minimum", "at least", lambda bound: value < bound),
+        ("maximum", "at most", lambda bound: value > bound),
+        ("exclusiveMinimum", "more than", lambda bound: value <= bound),
+        ("exclusiveMaximum", "less than", lambda bound: value >= bound),
+    ):
+        bound = _number(node, key)
+        if bound is not None and wrong(bound):
+            yield f"must be {words} {bound}"
+
+
+def _part_problems(node: Mapping[str, Any], value: object, path: Path) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield from _property_problems(node, cast("dict[str, object]", value), path)
+    elif isinstance(value, list):
+        for index, item in enumerate(cast("list[object]", value)):
+            yield from _problems(_item_schema(node, index), item, (*path, index))
+
+
+def _property_problems(
+    node: Mapping[str, Any], value: dict[str, object], path: Path
+) -> Iterator[str]:
+    properties = _properties(node)
+    for name in _listed(node, "required"):
+        if isinstance(name, str) and name not in value:
+            yield f"{path_of((*path, name))}: is required, but missing"
+    others = node.get("additionalProperties") if "patternProperties" not in node else None
+    for name, item in value.items():
+        if name not in properties and others is False:
+            yield f"{path_of((*path, name))}: is not a parameter"
+        else:
+            yield from _problems(properties.get(name, others), item, (*path, name))
+
+
+def _mended(schema: object, value: object, path: Path, repairs: list[str]) -> object:
+    if not isinstance(schema, Mapping):
+        return value
+    node = cast("Mapping[str, Any]", schema)
+    kinds = _kinds(node)
+    if isinstance(value, str) and kinds and "string" not in kinds:
+        return _decoded(node, kinds, value, path, repairs)
+    if isinstance(value, dict):
+        form = _form(node, "properties")
+        return _mended_object(form, cast("dict[str, object]", value), path, repairs)
+    if isinstance(value, list):
+        form = _form(node, "items")
+        return [
+            _mended(_item_schema(form, index), item, (*path, index), repairs)
+            for index, item in enumerate(cast("list[object]", value))
+        ]
+    return value
+
+
+def _decoded(
+    node: Mapping[str, Any], kinds: frozenset[str], text: str, path: Path, repairs: list[str]
+) -> object:
+    try:
+        value: object = from_json(text, allow_inf_nan=False)
+    except ValueError:
+        return text
+    # A string in the string is not what was asked for either, so this ends after one step.
+    if not any(_is(value, kind) for kind in kinds):
+        return text
+    repairs.append(f"{path_of(path)}: decoded JSON text")
+    return _mended(node, value, path, repairs)
+
+
+def _mended_object(
+    form: Mapping[str, Any], value: dict[str, object], path: Path, repairs: list[str]
+) -> dict[str, object]:
+    properties = _properties(form)
+    required = set(_listed(form, "required"))
+    mended: dict[str, object] = {}
+    for name, item in value.items():
+        schema = properties.get(name)
+        kinds = _kinds(schema) if isinstance(schema, Mapping) else _ANYTHING
+        if item is None and kinds and "null" not in kinds and name not in required:
+            repairs.append(f"{path_of((*path, name))}: left out null")
+        else:
+            mended[name] = _mended(schema, item, (*path, name), repairs)
+    return mended
+
+
+def _form(node: Mapping[str, Any], keyword: str) -> Mapping[str, Any]:
+    """The node, or the first of its alternatives, that has the keyword."""
+    options = [node, *(form for key in ("anyOf", "oneOf", "allOf") for form in _listed(node, key))]
+    for option in options:
+        if isinstance(option, Mapping) and keyword in option:
+            return cast("Mapping[str, Any]", option)
+    return node
+
+
+def _kinds(node: Mapping[str, Any]) -> frozenset[str]:
+    """The JSON types a schema takes; empty when it takes anything, or says so in another way."""
+    if "type" in node:
+        return _types(node["type"])
+    if "const" in node or "enum" in node:
+        choices = [node["const"]] if "const" in node else _listed(node, "enum")
+        return frozenset(_type_of(choice) for choice in choices)
+    forms = _listed(node, "anyOf") or _listed(node, "oneOf")
+    kinds = [_kinds(form) if isinstance(form, Mapping) else _ANYTHING for form in forms]
+    return frozenset[str]().union(*kinds) if all(kinds) else _ANYTHING
+
+
+def _types(declared: object) -> frozenset[str]:
+    if isinstance(declared, str):
+        return frozenset({declared})
+    if isinstance(declared, Sequence):
+        return frozenset(
+            kind for kind in cast("Sequence[object]", declared) if isinstance(kind, str)
+        )
+    return _ANYTHING
+
+
+def _is(value: object, kind: str) -> bool:
+    if kind == "integer":
+        # JSON Schema 2020-12, 6.1.1: 1.0 is an integer.
+        return _type_of(value) == "integer" or (isinstance(value, float) and value.is_integer())
+    if kind == "number":
+        return _type_of(value) in {"integer", "number"}
+    return _type_of(value) == kind
+
+
+def _type_of(value: object) -> str:
+    return next((name for kind, name in _NAMES if isinstance(value, kind)), "object")
+
+
+# bool before int: Python's bool is one.
+_NAMES = (
+    (bool, "boolean"),
+    (int, "integer"),
+    (float, "number"),
+    (str, "string"),
+    (list, "array"),
+    (type(None), "null"),
+)
+
+
+def _equal(value: object, choice: object) -> bool:
+    return value == choice and isinstance(value, bool) == isinstance(choice, bool)
+
+
+def _number(node: Mapping[str, Any], key: str) -> float | None:
+    value = node.get(key)
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _listed(node: Mapping[str, Any], key: str) -> list[Any]:
+    value = node.get(key)
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def _properties(node: Mapping[str, Any]) -> Mapping[str, Any]:
+    value = node.get("properties")
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def _item_schema(node: Mapping[str, Any], index: int) -> object:
+    first = _listed(node, "prefixItems")
+    return first[index] if index < len(first) else node.get("items")

@@ -1,0 +1,319 @@
+"""A function's signature as the input of a tool: a schema to send, and a check that gives Python values.
+
+No I/O. The work is pydantic's; what is ours is to refuse, when the tool is made and with a sentence,
+every signature that a model could not fill in.
+"""
+
+import functools
+import inspect
+import operator
+import sys
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import SimpleNamespace, UnionType
+from typing import Annotated, Any, ClassVar, Union, cast, get_args, get_origin
+
+import typing_extensions
+from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
+from pydantic.fields import FieldInfo
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
+
+from rig.agent.docstrings import Docstring, read_docstring
+from rig.agent.schema import Schema, inline, simplify
+from rig.errors import InvalidRequestError
+
+_EMPTY = inspect.Parameter.empty
+_UNNAMED = "<lambda>"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signature:
+    """What is known of a tool's function.
+
+    Attributes:
+        name: the function's name, "" when it has none.
+        docstring: what its docstring says.
+        schema: JSON schema of its input, without references.
+        context: the parameter that takes the call's context, None when there is none.
+        model: the pydantic model of its input.
+        parameters: the parameter for each of the model's fields.
+        own_defaults: fields whose default is the function's own business.
+    """
+
+    name: str
+    docstring: Docstring
+    schema: Schema
+    context: str | None
+    model: type[BaseModel]
+    parameters: Mapping[str, str]
+    own_defaults: frozenset[str]
+
+    def read(self, text: str | bytes) -> dict[str, object]:
+        """The arguments in JSON text as values of the annotated types, by parameter.
+
+        A parameter that was not given is left out, so that the function's own default holds.
+
+        Raises:
+            ValidationError: the text does not fit the signature.
+        """
+        values = self.model.model_validate_json(text)
+        left_out = self.own_defaults - values.model_fields_set
+        return {
+            parameter: getattr(values, field)
+            for field, parameter in self.parameters.items()
+            if field not in left_out
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Parameter:
+    name: str
+    hint: Any
+    default: Any
+    description: str | None
+
+    @property
+    def has_own_default(self) -> bool:
+        return self.default is not _EMPTY and not isinstance(self.default, FieldInfo)
+
+    def definition(self) -> Any:  # noqa: ANN401  pydantic's field definitions have no type
+        """The field for `create_model`; by the alias a parameter may have any name, `json` or `_x`."""
+        metadata: list[object] = [Field(alias=self.name)]
+        if isinstance(self.default, FieldInfo):
+            metadata.insert(0, self.default)
+        if self.description and not _is_described(self.hint, self.default):
+            metadata.append(Field(description=self.description))
+        hint = functools.reduce(lambda inner, item: Annotated[inner, item], metadata, self.hint)
+        return (hint, self.default) if self.has_own_default else hint
+
+
+def signature_of(function: Callable[..., object]) -> inspect.Signature:
+    """`inspect.signature`, with annotations that can't be evaluated yet left as they are.
+
+    Raises:
+        ValueError: there is none, as for some functions written in C.
+        TypeError: the object has no signature.
+    """
+    if sys.version_info >= (3, 14):
+        import annotationlib  # noqa: PLC0415  not there before 3.14
+
+        return inspect.signature(function, annotation_format=annotationlib.Format.FORWARDREF)
+    return inspect.signature(function)
+
+
+def read_signature(function: Callable[..., object], context_type: type) -> Signature:
+    """Read a function that is to become a tool: its parameters, their types and descriptions.
+
+    Args:
+        function: a function, a bound method, a static method, or a partial of one; what a partial
+            has bound is not shown to the model.
+        context_type: a parameter with this annotation is not part of the input.
+
+    Raises:
+        InvalidRequestError: a model could not fill the signature in; the sentence names the
+            function and the parameter.
+    """
+    inner, bound = _unwrapped(function)
+    name = getattr(inner, "__name__", "").replace(_UNNAMED, "")
+    owner = f"tool function {name or _UNNAMED}"
+    docstring = read_docstring(inspect.getdoc(inner))
+    context: str | None = None
+    parameters: list[_Parameter] = []
+    for parameter in _parameters(function, bound, owner):
+        hint = _hint(inner, parameter, owner)
+        if not _is_type(hint, context_type):
+            text = docstring.parameters.get(parameter.name)
+            parameters.append(
+                _Parameter(
+                    name=parameter.name, hint=hint, default=parameter.default, description=text
+                )
+            )
+        elif context is None:
+            context = parameter.name
+        else:
+            raise InvalidRequestError(
+                f'{owner} takes the context twice, as "{context}" and "{parameter.name}": keep one'
+            )
+    model, schema = _modelled(parameters, owner)
+    fields = dict(zip(model.model_fields, parameters, strict=True))
+    return Signature(
+        name=name,
+        docstring=docstring,
+        schema=schema,
+        context=context,
+        model=model,
+        parameters={field: parameter.name for field, parameter in fields.items()},
+        own_defaults=frozenset(key for key, value in fields.items() if value.has_own_default),
+    )
+
+
+def _unwrapped(function: Callable[..., object]) -> tuple[Callable[..., object], frozenset[str]]:
+    """The function inside of partials, and the keywords they have bound.
+
+    Raises:
+        InvalidRequestError: it is no function, or one that yields.
+    """
+    bound: frozenset[str] = frozenset()
+    while isinstance(function, functools.partial):
+        # A bound keyword stays in the signature as a default: an API key would reach the model.
+        bound |= frozenset(cast("functools.partial[object]", function).keywords)
+        function = function.func
+    if inspect.isclass(function) or not (
+        inspect.isroutine(function) or isinstance(function, staticmethod)
+    ):
+        raise InvalidRequestError(
+            f"a tool is made of a function or a bound method, not of {type(function).__name__}:"
+            " pass the method that does the work"
+        )
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise InvalidRequestError(
+            f"tool function {function.__name__} yields, but a model gets one result: return a list"
+        )
+    return function, bound
+
+
+def _parameters(
+    function: Callable[..., object], bound: frozenset[str], owner: str
+) -> Iterator[inspect.Parameter]:
+    try:
+        signature = signature_of(function)
+    except (TypeError, ValueError):
+        signature = None
+    if signature is None:
+        raise InvalidRequestError(f"{owner} has no readable signature: wrap it in a function")
+    for index, parameter in enumerate(signature.parameters.values()):
+        if parameter.name in bound:
+            continue
+        if parameter.kind in _REFUSED_KINDS:
+            raise InvalidRequestError(
+                f'parameter "{parameter.name}" of {owner} {_REFUSED_KINDS[parameter.kind]}'
+            )
+        if parameter.annotation is _EMPTY:
+            unbound = index == 0 and parameter.name in {"self", "cls"}
+            advice = "make the tool of the bound method" if unbound else "annotate it with its type"
+            raise InvalidRequestError(
+                f'parameter "{parameter.name}" of {owner} has no type: {advice}'
+            )
+        yield parameter
+
+
+_REFUSED_KINDS = {
+    inspect.Parameter.VAR_POSITIONAL: "stands for any number of values: take one list instead",
+    inspect.Parameter.VAR_KEYWORD: "stands for any names: name the parameters, or take one dict",
+    inspect.Parameter.POSITIONAL_ONLY: "is positional-only, but models give names: drop the `/`",
+}
+
+
+def _hint(inner: Callable[..., object], parameter: inspect.Parameter, owner: str) -> object:
+    """The parameter's type, resolved on its own so that a message can name the parameter.
+
+    Raises:
+        InvalidRequestError: it names something that is not there.
+    """
+    function = inspect.unwrap(getattr(inner, "__func__", inner))
+    names: dict[str, Any] = getattr(function, "__globals__", {})
+    holder = SimpleNamespace(__annotations__={parameter.name: parameter.annotation})
+    try:
+        hints = typing.get_type_hints(holder, names, names, include_extras=True)
+    except (NameError, AttributeError, SyntaxError, TypeError):
+        hints = {}
+    if parameter.name not in hints:
+        raise InvalidRequestError(
+            f'the type of parameter "{parameter.name}" of {owner} can\'t be resolved: import or'
+            " define what it names at the top of the module"
+        )
+    return hints[parameter.name]
+
+
+def _is_type(hint: object, wanted: type) -> bool:
+    """Whether the hint is the type, bare, optional or annotated."""
+    if get_origin(hint) is Annotated:
+        return _is_type(get_args(hint)[0], wanted)
+    if get_origin(hint) in {Union, UnionType}:
+        return any(_is_type(option, wanted) for option in get_args(hint))
+    return hint is wanted
+
+
+def _is_described(hint: object, default: object) -> bool:
+    metadata = (*getattr(hint, "__metadata__", ()), default)
+    return any(isinstance(item, FieldInfo) and item.description for item in metadata)
+
+
+class _InputSchema(GenerateJsonSchema):
+    # A default that is no JSON value is left out of the schema: no reason for a warning.
+    ignored_warning_kinds: ClassVar[set[JsonSchemaWarningKind]] = {
+        "skipped-choice",
+        "non-serializable-default",
+    }
+
+
+def _modelled(parameters: list[_Parameter], owner: str) -> tuple[type[BaseModel], Schema]:
+    built = _build(parameters)
+    if built is None:
+        # Building them one by one finds the culprit; only one that fails in company is unnamed.
+        broken = next((item.name for item in parameters if _build([item]) is None), "?")
+        raise InvalidRequestError(
+            f'no JSON schema can be made for the type of parameter "{broken}" of {owner}: use plain'
+            " types, enums, dataclasses or pydantic models"
+        )
+    model, schema = built
+    schema = simplify(inline(schema, owner=owner))
+    schema.setdefault("properties", {})
+    return model, schema
+
+
+def _build(parameters: list[_Parameter]) -> tuple[type[BaseModel], Schema] | None:
+    config = ConfigDict(extra="forbid", hide_input_in_errors=True, protected_namespaces=())
+    fields = {
+        # Not the parameter's name: BaseModel has attributes and rules of its own.
+        f"parameter_{index}": _Parameter.definition(_with_typed_dicts(item))
+        for index, item in enumerate(parameters)
+    }
+    try:
+        model = cast("type[BaseModel]", create_model("Input", __config__=config, **fields))
+        return model, model.model_json_schema(schema_generator=_InputSchema)
+    except (PydanticUserError, PydanticUndefinedAnnotation, TypeError, NameError):
+        return None
+
+
+def _with_typed_dicts(parameter: _Parameter) -> _Parameter:
+    return _Parameter(
+        name=parameter.name,
+        hint=_readable(parameter.hint),
+        default=parameter.default,
+        description=parameter.description,
+    )
+
+
+def _readable(hint: Any) -> Any:  # noqa: ANN401  type expressions have no type
+    """The hint with `typing.TypedDict`s in the form pydantic can read before Python 3.12."""
+    if sys.version_info >= (3, 12):
+        return hint
+    if typing.is_typeddict(hint) and type(hint).__module__ == "typing":
+        hints = typing.get_type_hints(hint, include_extras=True)
+        fields = {
+            name: _required(name, _readable(kind), hint.__required_keys__)
+            for name, kind in hints.items()
+        }
+        return typing_extensions.TypedDict(hint.__name__, fields)
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return functools.reduce(
+            lambda inner, item: Annotated[inner, item], hint.__metadata__, _readable(arguments[0])
+        )
+    if origin in {Union, UnionType}:
+        return functools.reduce(operator.or_, (_readable(option) for option in arguments))
+    if origin in _CONTAINERS:
+        return origin[tuple(_readable(argument) for argument in arguments)]
+    return hint
+
+
+_CONTAINERS: frozenset[object] = frozenset({list, dict, set, frozenset, tuple})
+
+
+def _required(name: str, hint: Any, required: frozenset[str]) -> Any:  # noqa: ANN401  type expressions have no type
+    while get_origin(hint) in {typing.Required, typing.NotRequired}:
+        hint = get_args(hint)[0]
+    return hint if name in required else typing.NotRequired[hint]

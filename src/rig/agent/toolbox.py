@@ -1,0 +1,124 @@
+"""The tools of one run: names are unique, the number is bounded, nothing changes. No I/O."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import overload
+
+from rig.agent.tools import Tool
+from rig.errors import InvalidRequestError
+
+MAX_TOOLS = 128
+"""Tools one request may offer: the most OpenAI's API takes. Small models lose their way long before
+it: select by tag."""
+
+
+class Toolbox(Sequence[Tool]):
+    """An immutable sequence of tools, in the order the model is shown them.
+
+    Args:
+        tools: tools with different names.
+
+    Raises:
+        InvalidRequestError: something in it is no tool, names are double.
+    """
+
+    __slots__ = ("_by_name", "_tools")
+
+    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+        self._tools = tuple(_only_tools(tools))
+        self._by_name = {tool.name: tool for tool in self._tools}
+        if len(self._by_name) < len(self._tools):
+            names = [tool.name for tool in self._tools]
+            double = dict.fromkeys(f'"{name}"' for name in names if names.count(name) > 1)
+            raise InvalidRequestError(
+                f"tools need different names, {', '.join(double)} is there more than once:"
+                " rename one with name="
+            )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The tools' names, in order."""
+        return tuple(self._by_name)
+
+    def get(self, name: str) -> Tool | None:
+        """The tool of that name, None when there is none."""
+        return self._by_name.get(name)
+
+    def find(self, name: str) -> Tool | None:
+        """The tool a model means by a name it wrote, None when that is nobody's.
+
+        A name that runs into markup is cut there, `search<|channel|>json` is `search`
+        (onnxruntime/mobius 520), if what is left is the name of a tool.
+        """
+        return self.get(name) or self.get(name.partition("<")[0].strip())
+
+    def select(self, *tags: str) -> "Toolbox":
+        """The tools that carry at least one of the tags, in the same order; without tags, all."""
+        if not tags:
+            return self
+        wanted = set(tags)
+        return Toolbox(tool for tool in self._tools if wanted.intersection(tool.tags))
+
+    def __contains__(self, item: object) -> bool:
+        """Whether a tool, or a tool of that name, is in it."""
+        return item in self._by_name if isinstance(item, str) else item in self._tools
+
+    @overload
+    def __getitem__(self, index: int | str) -> Tool: ...
+    @overload
+    def __getitem__(self, index: slice) -> "Toolbox": ...
+
+    def __getitem__(self, index: int | str | slice) -> "Tool | Toolbox":
+        """A tool by position or name, or a part of the box.
+
+        Raises:
+            IndexError: there is no such position.
+            KeyError: there is no such name.
+        """
+        if isinstance(index, str):
+            return self._by_name[index]
+        return Toolbox(self._tools[index]) if isinstance(index, slice) else self._tools[index]
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self._tools)
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def __add__(self, other: Iterable[Tool]) -> "Toolbox":
+        """Both boxes' tools; names must still be different."""
+        return Toolbox((*self._tools, *other))
+
+    def __repr__(self) -> str:
+        return f"Toolbox({', '.join(self._by_name)})"
+
+
+def validate_tools(tools: Iterable[Tool]) -> Toolbox:
+    """The tools as a box that may be offered to a model.
+
+    Args:
+        tools: a box, or any number of tools.
+
+    Raises:
+        InvalidRequestError: something in it is no tool, names are double, or it is more than
+            `MAX_TOOLS`.
+    """
+    box = tools if isinstance(tools, Toolbox) else Toolbox(tools)
+    if len(box) > MAX_TOOLS:
+        raise InvalidRequestError(
+            f"{len(box)} tools are too many, at most {MAX_TOOLS} can be offered at once: pick those"
+            " this run needs, for example with Toolbox.select(tag)"
+        )
+    return box
+
+
+def _only_tools(tools: object) -> Iterator[Tool]:
+    if isinstance(tools, Tool) or not isinstance(tools, Iterable):
+        raise InvalidRequestError("tools must be a list of tools: put a single one in brackets")
+    for item in tools:
+        if not isinstance(item, Tool):
+            kind = "function" if callable(item) else type(item).__name__
+            raise InvalidRequestError(
+                f"tools holds a {kind} that is no Tool: decorate the function with @tool, or make"
+                " a Tool(name, description, input_schema, run)"
+            )
+        yield item
