@@ -1,0 +1,106 @@
+"""The arguments of a tool call as a model wrote them: one JSON object, or the reason it is none. No I/O.
+
+Drops what is recognisably not the model's: remains of fences, labels and special tokens around one
+whole object. Never adds a character, so a cut object stays cut, and never chooses: where a second
+object or any other text stands, the model is to be told.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from rig.text.json_builder import build_json
+from rig.text.json_scanner import scan_json
+
+ArgumentsKind = Literal["object", "truncated", "malformed"]
+
+# What occurs around whole objects in public reports. A special token may itself be cut short; the
+# bars of DeepSeek's are U+FF5C, the blanks U+2581.
+_SPECIAL = (
+    r"<\|[\w\-]{1,40}\|?>?|<\uff5c[\w\-\u2581]{1,40}(?:\uff5c>?)?"
+    r"|</[A-Za-z_][\w:.\-]{0,40}>?|\[/[A-Z_]{1,20}\]?"
+    r"|<(?:s|bos|eos|pad|end_of_turn|start_of_turn|tool_call|function_call|tool_call\|)>"
+)
+_LEADING = re.compile(
+    rf"(?P<space>[ \t\n\r]+)|(?P<blank>[\s\ufeff\u200b]+)|(?P<fence>`{{3,8}}|~{{3,8}})|(?P<label>(?:json[5cl]?|JSON)\b:?)"
+    rf"|(?P<special_token>{_SPECIAL})"
+)
+_TRAILING = re.compile(
+    rf"(?P<space>[ \t\n\r]+)|(?P<blank>[\s\ufeff\u200b]+)|(?P<fence>`{{1,8}}|~{{3,8}})|(?P<stray_closer>[\]}}]+)"
+    rf"|(?P<special_token>{_SPECIAL}|</?$|<[|\uff5c]?$)"
+)
+
+MAX_UNWRAPS: Final = 1
+"""Times a JSON string is opened to find the object: servers encode arguments twice (vllm-project/vllm
+#25729); three times has not been reported."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments:
+    """What a call's arguments are.
+
+    Attributes:
+        kind: object; truncated (the end is missing: max_tokens or a stop string cut the call, do
+            not run it); malformed (anything else: tell the model).
+        text: for object the JSON text of that object, not re-encoded; else the text as it came.
+        repairs: what was removed, in order and once each: label, fence, special_token,
+            stray_closer, blank (invisible characters JSON does not know), unwrapped (it was a
+            JSON string that held the object).
+    """
+
+    kind: ArgumentsKind
+    text: str
+    repairs: tuple[str, ...] = ()
+
+
+def read_arguments(text: str) -> Arguments:
+    """Read the arguments of one call.
+
+    Blank text means no arguments, `{}`. A whole strict object comes back unchanged, with its own
+    whitespace. Strict excludes NaN, Infinity, unpaired surrogates and what
+    `rig.text.json_scanner` bounds.
+
+    Args:
+        text: the `arguments` of a call, or of a call found in a text.
+
+    Returns:
+        The object's text, or why there is none.
+    """
+    read = _read(text, unwraps=MAX_UNWRAPS)
+    return read if read.kind == "object" else Arguments(kind=read.kind, text=text)
+
+
+def _read(text: str, *, unwraps: int) -> Arguments:
+    if not text.strip():
+        return Arguments(kind="object", text="{}")
+    start, repairs = _debris(_LEADING, text, 0)
+    opener = text[start : start + 1]
+    if opener != "{" and not (opener == '"' and unwraps):
+        return Arguments(kind="malformed", text=text)
+    scan = scan_json(text, start)
+    if scan.kind != "complete":
+        return Arguments(kind=scan.kind, text=text)
+    end, more = _debris(_TRAILING, text, scan.end)
+    if end < len(text):
+        return Arguments(kind="malformed", text=text)
+    repairs = tuple(dict.fromkeys((*repairs, *more)))
+    inside = text[start : scan.end]
+    if opener == '"':
+        return _unwrap(inside, repairs, unwraps=unwraps)
+    return Arguments(kind="object", text=inside if repairs else text, repairs=repairs)
+
+
+def _debris(pattern: re.Pattern[str], text: str, position: int) -> tuple[int, tuple[str, ...]]:
+    """Return where debris ends, and what it was."""
+    kinds: list[str] = []
+    while match := pattern.match(text, position):
+        position = match.end()
+        if match.lastgroup and match.lastgroup != "space":
+            kinds.append(match.lastgroup)
+    return position, tuple(kinds)
+
+
+def _unwrap(literal: str, repairs: tuple[str, ...], *, unwraps: int) -> Arguments:
+    read = _read(str(build_json(literal)), unwraps=unwraps - 1)
+    found = tuple(dict.fromkeys((*repairs, "unwrapped", *read.repairs)))
+    return Arguments(kind=read.kind, text=read.text, repairs=found)
