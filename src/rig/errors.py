@@ -35,11 +35,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from rig.events import RunResult
-    from rig.messages import ToolCall
+    from rig.messages import ToolCall, Usage
 
 MAX_DETAIL_CHARS = 2000
 """Characters of endpoint text kept on `RigError.detail`. The longest useful server message seen in
 the collected reports is about 600; a stack trace in HTML is not worth more."""
+
+
+_FIRST_SERVER_FAULT = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,10 +177,24 @@ class UpstreamError(RigError):
     """The endpoint failed: no connection (`status` None), or an answer that is no use.
 
     Without an answer, `reason` tells the transport fault: connect_refused, connect_failed, dns, tls,
-    reset, eof, write_failed. `retryable` stays False there (the outcome is unknown); the retry policy knows these reasons and repeats them itself.
+    reset, eof, write_failed. `retryable` stays False there (the outcome is unknown); the retry policy
+    knows these reasons and repeats them itself. With a status, `retryable` is whether it is 5xx.
     """
 
     code = "upstream"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        detail: str = "",
+        reason: str = "",
+        retryable: bool | None = None,
+    ) -> None:
+        if retryable is None and status is not None:
+            retryable = status >= _FIRST_SERVER_FAULT
+        super().__init__(message, status=status, detail=detail, reason=reason, retryable=retryable)
 
 
 class ServerError(UpstreamError):
@@ -205,10 +222,12 @@ class EmptyReplyError(UpstreamError):
 
     Attributes:
         reasoning: the thoughts the model wrote instead of an answer.
+        usage: what the reply cost all the same, None when no choice came.
     """
 
     code = "empty_reply"
     reasoning: str = ""
+    usage: "Usage | None" = None
 
 
 class StreamCutError(UpstreamError):

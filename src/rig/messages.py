@@ -30,13 +30,18 @@ def as_object(value: object) -> Mapping[str, object] | None:
     return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else None
 
 
-def _cleaned(value: object) -> str:
+def as_array(value: object) -> Sequence[object] | None:
+    """The value as a JSON array, None when it is something else."""
+    return cast("Sequence[object]", value) if isinstance(value, list | tuple) else None
+
+
+def cleaned_name(value: object) -> str:
     """The text of an id or a name; "" for what is not one."""
     text = value.strip() if isinstance(value, str) else ""
     return "" if text in _NOT_A_NAME else text
 
 
-def _arguments_text(value: object) -> str:
+def arguments_text(value: object) -> str:
     """Tool-call arguments as the text of one JSON object, where they are one; else the text as it came.
 
     Objects are written out, nothing becomes `{}`, and a JSON string that holds the text of an
@@ -60,7 +65,7 @@ def _arguments_text(value: object) -> str:
                 and as_object(from_json(inner, allow_inf_nan=False)) is not None
             ):
                 return inner.strip()
-        except ValueError:
+        except (ValueError, TypeError):  # TypeError: lone surrogates in the text
             return text
     return text
 
@@ -146,9 +151,9 @@ class ToolCall(_Value):
             return value
         source = as_object(wire.get("function")) or wire
         return {
-            "id": _cleaned(wire.get("id")),
-            "name": _cleaned(source.get("name")),
-            "arguments": _arguments_text(source.get("arguments")),
+            "id": cleaned_name(wire.get("id")),
+            "name": cleaned_name(source.get("name")),
+            "arguments": arguments_text(source.get("arguments")),
             **{key: wire[key] for key in ("origin", "repairs") if key in wire},
         }
 
@@ -161,7 +166,7 @@ class ToolCall(_Value):
         """
         try:
             value: object = from_json(self.arguments, allow_inf_nan=False)
-        except ValueError:
+        except (ValueError, TypeError):  # TypeError: lone surrogates in the text
             value = None
         if not isinstance(value, dict):
             raise InvalidJSONError("the arguments of the tool call are not a JSON object")
@@ -308,11 +313,14 @@ class Usage(_Value):
             "completion_tokens": completion,
             "total_tokens": _count(wire, "total_tokens") or prompt + completion,
             "cached_tokens": _count(wire.get("prompt_tokens_details"), "cached_tokens")
+            or _count(wire.get("input_tokens_details"), "cached_tokens")
             or _count(wire, "cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens"),
             "cache_creation_tokens": _count(
                 wire, "cache_creation_tokens", "cache_creation_input_tokens"
-            ),
+            )
+            or _count(wire.get("prompt_tokens_details"), "cache_write_tokens"),
             "reasoning_tokens": _count(wire.get("completion_tokens_details"), "reasoning_tokens")
+            or _count(wire.get("output_tokens_details"), "reasoning_tokens")
             or _count(wire, "reasoning_tokens"),
         }
         latency = wire.get("latency_s")

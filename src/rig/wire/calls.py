@@ -1,0 +1,197 @@
+"""Structured tool calls of a reply, in every shape servers give them, to `ToolCall`. No I/O.
+
+What comes out has a name, an id no other call of the reply has, and arguments that are the text of
+one JSON object wherever the model wrote one. Arguments that were cut or are no object stay as they
+came: whether a call runs is decided in the loop, which must see what the model really wrote.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pydantic_core import from_json
+
+from rig.messages import ToolCall, arguments_text, as_array, as_object, cleaned_name
+from rig.text.arguments import read_arguments
+from rig.wire.dialects import ARGUMENT_KEYS, NAME_PREFIXES
+from rig.wire.payload import mend_escapes
+
+ID_CHARS: Final = 9
+"""Length of the ids made here. Mistral's templates and API refuse every id that is not exactly nine
+letters and digits (ml-explore/mlx-lm 1375, vllm-project/vllm 9019); no other server cares."""
+
+MAX_NAME_CHARS: Final = 256
+"""Characters of a name that are looked at; a legal name has at most 64."""
+
+_DEBRIS_STARTS: Final = ("<", "[", "{", "\n", "\r")
+"""Where leaked markup begins behind a name (onnxruntime/mobius 520); none of these is legal in one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calls:
+    """The calls of one message.
+
+    Attributes:
+        calls: those that can be answered, in order.
+        unusable: how many had no name or were of a kind rig does not know.
+    """
+
+    calls: tuple[ToolCall, ...] = ()
+    unusable: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Draft:
+    id: str
+    name: str
+    arguments: str
+    repairs: tuple[str, ...]
+
+
+def read_calls(message: Mapping[str, object], *, seed: bytes) -> Calls:
+    """The tool calls of a message.
+
+    The deprecated `function_call` counts only when `tool_calls` holds none: servers that send both mean
+    one call (MeetKai/functionary 156).
+
+    Args:
+        message: the reply's message.
+        seed: something of this reply that other replies of the conversation do not share, such as
+            its body; missing and repeated ids are made from it, the same ones each time.
+
+    Returns:
+        The calls that can be answered, and how many can't.
+    """
+    entries = _entries(message.get("tool_calls"))
+    drafts = [draft for entry in entries if (draft := _read_call(entry)) is not None]
+    legacy = None if drafts else as_object(message.get("function_call"))
+    if legacy:
+        entries = [legacy]
+        drafts = [draft for draft in (_read_call(legacy),) if draft is not None]
+    ids = unique_ids([draft.id for draft in drafts], seed=seed)
+    calls = tuple(
+        ToolCall.model_construct(
+            id=call_id,
+            name=draft.name,
+            arguments=draft.arguments,
+            origin="native",
+            repairs=draft.repairs,
+        )
+        for call_id, draft in zip(ids, drafts, strict=True)
+    )
+    return Calls(calls=calls, unusable=len(entries) - len(drafts))
+
+
+def unique_ids(ids: Sequence[str], *, seed: bytes) -> list[str]:
+    """The ids with every missing and repeated one replaced.
+
+    The first of equal ids keeps it, and a made id is never one that comes later.
+
+    Args:
+        ids: as they came; "" is missing.
+        seed: what the new ids are made from.
+
+    Returns:
+        As many ids, all different and none empty.
+    """
+    taken = set(ids)
+    kept: set[str] = set()
+    if len(taken) == len(ids) and "" not in taken:
+        return list(ids)
+    digest = hashlib.sha256(seed).hexdigest()
+    ordinal = 0
+    out: list[str] = []
+    for wanted in ids:
+        chosen = wanted
+        if not wanted or wanted in kept:
+            while (chosen := fresh_id(digest, ordinal)) in taken:
+                ordinal += 1
+            taken.add(chosen)
+        kept.add(chosen)
+        out.append(chosen)
+    return out
+
+
+def fresh_id(seed: str, ordinal: int) -> str:
+    """An id for a call that has none: the start of the SHA-256 of seed, NUL and ordinal, in hex.
+
+    Args:
+        seed: the digest of what `unique_ids` was given.
+        ordinal: counts the ids made from one seed.
+    """
+    return hashlib.sha256(f"{seed}\0{ordinal}".encode()).hexdigest()[:ID_CHARS]
+
+
+def clean_tool_name(value: object) -> str:
+    """A tool's name without what leaks around it.
+
+    Args:
+        value: the wire's name.
+
+    Returns:
+        The text up to the first markup, without quotes, a `functions.` prefix and the `:0` Kimi K2
+        puts behind that; "" when there is no name.
+    """
+    name = cleaned_name(value)[:MAX_NAME_CHARS]
+    while name.startswith("<") and ">" in name:
+        name = name.partition(">")[2].lstrip()
+    for start in _DEBRIS_STARTS:
+        name = name.partition(start)[0]
+    name = name.strip(" \t\"'`")
+    for prefix in NAME_PREFIXES:
+        if name.startswith(prefix):
+            head, _, index = name.removeprefix(prefix).partition(":")
+            name = head if not index or index.isdecimal() else name
+    return cleaned_name(name)
+
+
+def read_call_arguments(value: object) -> tuple[str, tuple[str, ...]]:
+    """A call's arguments as text, and what was mended in them.
+
+    Args:
+        value: the wire's arguments: text, an object, null, or anything else.
+
+    Returns:
+        The text of one JSON object where the value holds one, else the text as it came; and the
+        repairs, in order.
+    """
+    text = arguments_text(value)
+    if _is_json_object(text):
+        return text, ()
+    mended = mend_escapes(text)
+    if mended != text and _is_json_object(mended):
+        return mended, ("lone_surrogates",)
+    read = read_arguments(text)
+    return (read.text, tuple(read.repairs)) if read.kind == "object" else (text, ())
+
+
+def _entries(value: object) -> list[Mapping[str, object]]:
+    """The members of `tool_calls`: a list, one call alone, or calls by index."""
+    wire = as_object(value)
+    if wire is not None:
+        alone = "function" in wire or "name" in wire
+        return [wire] if alone else _objects(wire.values())
+    return _objects(as_array(value) or ())
+
+
+def _objects(values: Iterable[object]) -> list[Mapping[str, object]]:
+    return [wire for value in values if (wire := as_object(value)) is not None]
+
+
+def _read_call(entry: Mapping[str, object]) -> _Draft | None:
+    function = entry.get("function")
+    source = as_object(function) or entry
+    name = clean_tool_name(function if isinstance(function, str) else source.get("name"))
+    if not name or (entry.get("type") == "custom" and source is entry):
+        return None
+    keys = (key for key in ARGUMENT_KEYS if source.get(key) is not None)
+    arguments, repairs = read_call_arguments(source.get(next(keys, ARGUMENT_KEYS[0])))
+    return _Draft(id=cleaned_name(entry.get("id")), name=name, arguments=arguments, repairs=repairs)
+
+
+def _is_json_object(text: str) -> bool:
+    try:
+        return isinstance(from_json(text, allow_inf_nan=False), dict)
+    except (ValueError, TypeError):  # TypeError: a str that holds lone surrogates
+        return False
