@@ -23,6 +23,7 @@
     |-- NotJSONError              text without any JSON object
     |-- InvalidJSONError          text whose JSON can't be parsed
     |-- SkillError                broken skill files
+    |   `-- SkillsNotFoundError       there is no such directory of skills
     `-- ToolError                 a tool that can't be used, or that failed for good
 
 Rules for whoever edits this file: a message is a sentence of ours and holds no URL, key, header or
@@ -92,10 +93,12 @@ class RigError(Exception):
     Attributes:
         code: the class's name on the wire and in logs, stable.
         result: the partial `RunResult` when the error ended a run, else None.
+        attempts: requests that were sent before it was raised, retries included.
     """
 
     code: ClassVar[str] = "error"
     retryable: bool = False
+    attempts: int = 1
 
     def __init__(
         self,
@@ -316,9 +319,20 @@ class InvalidJSONError(RigError, ValueError):
 
 
 class SkillError(RigError):
-    """One or more skill files are broken; the message lists all of them."""
+    """One or more skill files are broken; the message lists all of them.
+
+    Attributes:
+        problems: one `file: what is wrong` for each, in the order of the files.
+    """
 
     code = "skill"
+    problems: tuple[str, ...] = ()
+
+
+class SkillsNotFoundError(SkillError, FileNotFoundError):
+    """The directory of skills does not exist; where it need not, catch `FileNotFoundError`."""
+
+    code = "skills_not_found"
 
 
 class ToolError(RigError):

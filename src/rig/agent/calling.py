@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 from pydantic_core import from_json, to_json
 
-from rig.agent.calls import MALFORMED, check_call
+from rig.agent.calls import MALFORMED, TRUNCATED
 from rig.agent.inputs import mend_input
 from rig.agent.results import MAX_NAME_CHARS, error_text, leaves, one_line, refusal, result_text
 from rig.agent.toolbox import Toolbox
@@ -19,6 +19,7 @@ from rig.agent.tools import Tool, ToolContext
 from rig.errors import ToolError
 from rig.events import ToolOutcome
 from rig.messages import ToolCall
+from rig.text.arguments import read_arguments
 
 MAX_NAMES = 50
 """Names listed after an unknown one. A model that got no name right has a prompt with all of them."""
@@ -70,11 +71,11 @@ def admit(tools: Iterable[Tool], call: ToolCall) -> ReadyCall | ToolOutcome:
         return _refused(call, _unknown(call.name, box))
     if call.name != tool.name:
         call = call.model_copy(update={"name": tool.name})
-    read = check_call(call)
-    if read.problem:
-        return _refused(call, read.problem)
+    arguments = read_arguments(call.arguments)
+    if arguments.kind != "object":
+        return _refused(call, TRUNCATED if arguments.kind == "truncated" else MALFORMED)
     try:
-        ready = _fitted(tool, read.call)
+        ready = _fitted(tool, _amended(call, arguments.text, arguments.repairs))
     except ValueError:
         # What no parser takes: digits without end, NaN, nesting without end, a lone surrogate.
         return _refused(call, MALFORMED)
@@ -149,8 +150,14 @@ def _fitted(tool: Tool, call: ToolCall) -> ReadyCall | tuple[str, ...]:
     again = tool.check(text)
     if again.problems:
         return checked.problems
-    update = {"arguments": text, "repairs": (*call.repairs, *repairs)}
-    return ReadyCall(tool=tool, call=call.model_copy(update=update), value=again.value)
+    return ReadyCall(tool=tool, call=_amended(call, text, repairs), value=again.value)
+
+
+def _amended(call: ToolCall, arguments: str, repairs: tuple[str, ...]) -> ToolCall:
+    if arguments == call.arguments:
+        return call
+    update = {"arguments": arguments, "repairs": (*call.repairs, *repairs)}
+    return call.model_copy(update=update)
 
 
 def _refused(call: ToolCall, why: str) -> ToolOutcome:

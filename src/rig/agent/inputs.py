@@ -5,7 +5,8 @@ know never refuse an input. `pattern` is left to the tool: matching the author's
 against a model's text can take for ever.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, cast
 
@@ -71,35 +72,38 @@ def _own_problems(node: Mapping[str, Any], value: object) -> Iterator[str]:
     if choices and not any(_equal(value, choice) for choice in choices):
         shown = ", ".join(to_json(choice).decode() for choice in choices[:_SHOWN_CHOICES])
         yield f"must be one of {shown}{', ...' if len(choices) > _SHOWN_CHOICES else ''}"
-    if isinstance(value, str | list | dict):
-        yield from _size_problems(node, value)
+    if isinstance(value, str):
+        yield from _size_problems(node, len(value), "characters", "Length")
+    elif isinstance(value, list):
+        yield from _size_problems(node, len(cast("list[object]", value)), "items", "Items")
+    elif isinstance(value, dict):
+        size = len(cast("dict[str, object]", value))
+        yield from _size_problems(node, size, "properties", "Properties")
     elif isinstance(value, int | float) and not isinstance(value, bool):
         yield from _range_problems(node, value)
 
 
-def _size_problems(
-    node: Mapping[str, Any], value: str | list[object] | dict[str, object]
-) -> Iterator[str]:
-    unit, name = {str: ("characters", "Length"), list: ("items", "Items")}.get(
-        type(value), ("properties", "Properties")
-    )
-    least, most = _number(node, f"min{name}"), _number(node, f"max{name}")
-    if least is not None and len(value) < least:
+def _size_problems(node: Mapping[str, Any], size: int, unit: str, suffix: str) -> Iterator[str]:
+    least, most = _number(node, f"min{suffix}"), _number(node, f"max{suffix}")
+    if least is not None and size < least:
         yield f"must have at least {least} {unit}"
-    if most is not None and len(value) > most:
+    if most is not None and size > most:
         yield f"must have at most {most} {unit}"
 
 
 def _range_problems(node: Mapping[str, Any], value: float) -> Iterator[str]:
-    for key, words, wrong in (
-        ("minimum", "at least", lambda bound: value < bound),
-        ("maximum", "at most", lambda bound: value > bound),
-        ("exclusiveMinimum", "more than", lambda bound: value <= bound),
-        ("exclusiveMaximum", "less than", lambda bound: value >= bound),
-    ):
+    for key, words, holds in _RANGES:
         bound = _number(node, key)
-        if bound is not None and wrong(bound):
+        if bound is not None and not holds(value, bound):
             yield f"must be {words} {bound}"
+
+
+_RANGES: tuple[tuple[str, str, Callable[[float, float], bool]], ...] = (
+    ("minimum", "at least", operator.ge),
+    ("maximum", "at most", operator.le),
+    ("exclusiveMinimum", "more than", operator.gt),
+    ("exclusiveMaximum", "less than", operator.lt),
+)
 
 
 def _part_problems(node: Mapping[str, Any], value: object, path: Path) -> Iterator[str]:
@@ -166,7 +170,7 @@ def _mended_object(
     mended: dict[str, object] = {}
     for name, item in value.items():
         schema = properties.get(name)
-        kinds = _kinds(schema) if isinstance(schema, Mapping) else _ANYTHING
+        kinds = _kinds(schema)
         if item is None and kinds and "null" not in kinds and name not in required:
             repairs.append(f"{path_of((*path, name))}: left out null")
         else:
@@ -183,15 +187,18 @@ def _form(node: Mapping[str, Any], keyword: str) -> Mapping[str, Any]:
     return node
 
 
-def _kinds(node: Mapping[str, Any]) -> frozenset[str]:
+def _kinds(schema: object) -> frozenset[str]:
     """The JSON types a schema takes; empty when it takes anything, or says so in another way."""
+    if not isinstance(schema, Mapping):
+        return _ANYTHING
+    node = cast("Mapping[str, Any]", schema)
     if "type" in node:
         return _types(node["type"])
     if "const" in node or "enum" in node:
         choices = [node["const"]] if "const" in node else _listed(node, "enum")
         return frozenset(_type_of(choice) for choice in choices)
     forms = _listed(node, "anyOf") or _listed(node, "oneOf")
-    kinds = [_kinds(form) if isinstance(form, Mapping) else _ANYTHING for form in forms]
+    kinds = [_kinds(form) for form in forms]
     return frozenset[str]().union(*kinds) if all(kinds) else _ANYTHING
 
 
@@ -239,8 +246,8 @@ def _number(node: Mapping[str, Any], key: str) -> float | None:
 
 
 def _listed(node: Mapping[str, Any], key: str) -> list[Any]:
-    value = node.get(key)
-    return cast("list[Any]", value) if isinstance(value, list) else []
+    value: list[Any] | None = node.get(key)
+    return value if isinstance(value, list) else []
 
 
 def _properties(node: Mapping[str, Any]) -> Mapping[str, Any]:

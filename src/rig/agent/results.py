@@ -160,10 +160,10 @@ def _text(value: object) -> str:
     if isinstance(value, str):
         return str.__str__(value)  # not the name of a member of a text enum
     if isinstance(value, bytes | bytearray | memoryview):
-        return _decoded(bytes(value))
+        return _decoded(bytes(cast("bytes", value)))
     if isinstance(value, Iterator):
         raise ToolError(
-            f"the tool ran, but returned {_kind(value)}, which has no text: return a list"
+            f"the tool ran, but returned {_kind(cast('object', value))}, which has no text: return a list"
         )
     return _json(value)
 

@@ -88,12 +88,12 @@ def inline(schema: Mapping[str, Any], *, owner: str) -> Schema:
     Raises:
         InvalidRequestError: a reference leads nowhere, or the schema is too large written out.
     """
-    return _Inliner(schema, owner).write_out(schema, ())
+    return cast("Schema", _Inliner(schema, owner).write_out(schema, ()))
 
 
 def simplify(schema: Mapping[str, Any]) -> Schema:
     """Drop what a generator adds and a model does not need: titles, `| null` beside a null default."""
-    return _rewritten(schema, _simpler)
+    return cast("Schema", _rewritten(schema, _simpler))
 
 
 def portable(schema: Mapping[str, Any]) -> Schema:
@@ -102,7 +102,7 @@ def portable(schema: Mapping[str, Any]) -> Schema:
     An unanchored pattern makes llama.cpp refuse the request (ggml-org/llama.cpp 26930), an escape
     such as backslash-S makes it drop the grammar without a word (19051).
     """
-    return _rewritten(schema, _plainer)
+    return cast("Schema", _rewritten(schema, _plainer))
 
 
 def _json_copy(schema: object, owner: str) -> Schema:

@@ -6,13 +6,12 @@ every signature that a model could not fill in.
 
 import functools
 import inspect
-import operator
 import sys
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace, UnionType
-from typing import Annotated, Any, ClassVar, Union, cast, get_args, get_origin
+from typing import Annotated, Any, Union, cast, get_args, get_origin
 
 import typing_extensions
 from pydantic import BaseModel, ConfigDict, Field, create_model
@@ -23,6 +22,9 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 from rig.agent.docstrings import Docstring, read_docstring
 from rig.agent.schema import Schema, inline, simplify
 from rig.errors import InvalidRequestError
+
+# Called with a dict of types; type checkers know only its literal use.
+_typed_dict = cast("Callable[[str, dict[str, Any]], Any]", typing_extensions.TypedDict)
 
 _EMPTY = inspect.Parameter.empty
 _UNNAMED = "<lambda>"
@@ -159,19 +161,23 @@ def _unwrapped(function: Callable[..., object]) -> tuple[Callable[..., object], 
     while isinstance(function, functools.partial):
         # A bound keyword stays in the signature as a default: an API key would reach the model.
         bound |= frozenset(cast("functools.partial[object]", function).keywords)
-        function = function.func
-    if inspect.isclass(function) or not (
-        inspect.isroutine(function) or isinstance(function, staticmethod)
-    ):
+        function = cast("Callable[..., object]", function.func)
+    if isinstance(function, staticmethod):
+        function = cast("Callable[..., object]", function.__func__)
+    if not _is_function(function):
         raise InvalidRequestError(
             f"a tool is made of a function or a bound method, not of {type(function).__name__}:"
             " pass the method that does the work"
         )
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise InvalidRequestError(
-            f"tool function {function.__name__} yields, but a model gets one result: return a list"
+            f"tool function {getattr(function, '__name__', '')} yields, but a model gets one result: return a list"
         )
     return function, bound
+
+
+def _is_function(value: object) -> bool:
+    return inspect.isroutine(value) and not inspect.isclass(value)
 
 
 def _parameters(
@@ -242,11 +248,8 @@ def _is_described(hint: object, default: object) -> bool:
 
 
 class _InputSchema(GenerateJsonSchema):
-    # A default that is no JSON value is left out of the schema: no reason for a warning.
-    ignored_warning_kinds: ClassVar[set[JsonSchemaWarningKind]] = {
-        "skipped-choice",
-        "non-serializable-default",
-    }
+    def emit_warning(self, kind: JsonSchemaWarningKind, detail: str) -> None:
+        """Say nothing: a default that is no JSON value is just left out of the schema."""
 
 
 def _modelled(parameters: list[_Parameter], owner: str) -> tuple[type[BaseModel], Schema]:
@@ -272,7 +275,7 @@ def _build(parameters: list[_Parameter]) -> tuple[type[BaseModel], Schema] | Non
         for index, item in enumerate(parameters)
     }
     try:
-        model = cast("type[BaseModel]", create_model("Input", __config__=config, **fields))
+        model = create_model("Input", __config__=config, **fields)
         return model, model.model_json_schema(schema_generator=_InputSchema)
     except (PydanticUserError, PydanticUndefinedAnnotation, TypeError, NameError):
         return None
@@ -297,14 +300,14 @@ def _readable(hint: Any) -> Any:  # noqa: ANN401  type expressions have no type
             name: _required(name, _readable(kind), hint.__required_keys__)
             for name, kind in hints.items()
         }
-        return typing_extensions.TypedDict(hint.__name__, fields)
+        return _typed_dict(hint.__name__, fields)
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return functools.reduce(
             lambda inner, item: Annotated[inner, item], hint.__metadata__, _readable(arguments[0])
         )
     if origin in {Union, UnionType}:
-        return functools.reduce(operator.or_, (_readable(option) for option in arguments))
+        return cast("Any", Union)[tuple(_readable(option) for option in arguments)]
     if origin in _CONTAINERS:
         return origin[tuple(_readable(argument) for argument in arguments)]
     return hint

@@ -1,7 +1,7 @@
 """The tools of one run: names are unique, the number is bounded, nothing changes. No I/O."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import overload
+from typing import cast, overload
 
 from rig.agent.tools import Tool
 from rig.errors import InvalidRequestError
@@ -114,7 +114,7 @@ def validate_tools(tools: Iterable[Tool]) -> Toolbox:
 def _only_tools(tools: object) -> Iterator[Tool]:
     if isinstance(tools, Tool) or not isinstance(tools, Iterable):
         raise InvalidRequestError("tools must be a list of tools: put a single one in brackets")
-    for item in tools:
+    for item in cast("Iterable[object]", tools):
         if not isinstance(item, Tool):
             kind = "function" if callable(item) else type(item).__name__
             raise InvalidRequestError(

@@ -17,6 +17,7 @@ from typing import (
     Literal,
     ParamSpec,
     TypedDict,
+    TypeGuard,
     TypeVar,
     Unpack,
     cast,
@@ -416,30 +417,37 @@ def _checked_run(run: object, owner: str) -> Callable[..., object]:
     return run
 
 
+_EFFECTS: tuple[Effect, ...] = ("read", "write")
+
+
 def _checked_effect(effect: object, owner: str) -> Effect:
-    if effect not in {"read", "write"}:
-        raise InvalidRequestError(f'effect of {owner} must be "read" or "write"')
-    return cast("Effect", effect)
+    for known in _EFFECTS:
+        if effect == known:
+            return known
+    raise InvalidRequestError(f'effect of {owner} must be "read" or "write"')
 
 
 def _checked_timeout(timeout_s: object, owner: str) -> float | None:
     if timeout_s is None:
         return None
-    number = isinstance(timeout_s, int | float) and not isinstance(timeout_s, bool)
-    if not (number and math.isfinite(timeout_s) and timeout_s > 0):
-        raise InvalidRequestError(
-            f"timeout_s of {owner} must be a number of seconds above 0, or None for no limit"
-        )
-    return float(timeout_s)
+    seconds = float(timeout_s) if _is_number(timeout_s) else 0.0
+    if math.isfinite(seconds) and seconds > 0:
+        return seconds
+    raise InvalidRequestError(
+        f"timeout_s of {owner} must be a number of seconds above 0, or None for no limit"
+    )
 
 
 def _checked_limit(max_result_chars: object, owner: str) -> int:
-    number = isinstance(max_result_chars, int) and not isinstance(max_result_chars, bool)
-    if not (number and max_result_chars > 0):
-        raise InvalidRequestError(
-            f"max_result_chars of {owner} must be a whole number of characters above 0"
-        )
-    return max_result_chars
+    if isinstance(max_result_chars, int) and max_result_chars > 0 and max_result_chars is not True:
+        return max_result_chars
+    raise InvalidRequestError(
+        f"max_result_chars of {owner} must be a whole number of characters above 0"
+    )
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _checked_tags(tags: object, owner: str) -> tuple[str, ...]:
