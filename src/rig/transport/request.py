@@ -5,8 +5,9 @@ readers is refused.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import cast
 
 from rig.errors import InvalidRequestError
 
@@ -114,3 +115,42 @@ def _declared_length(value: bytes, length: int | None) -> int:
 def chunk(data: bytes) -> bytes:
     """One chunk of a chunked body; of nothing, the end of it."""
     return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+NEVER_SENT = frozenset(
+    {
+        # Framing is the transport's business.
+        "connection",
+        "content-length",
+        "expect",
+        "transfer-encoding",
+        # The decoder must be able to read what comes.
+        "accept-encoding",
+        # A hosted vendor's account: no business of a server of one's own.
+        "openai-organization",
+        "openai-project",
+    }
+)
+"""Names of headers, in lower case, that callers can't set."""
+
+_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+
+def header_pairs(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The headers a caller may set, names in lower case; those in `NEVER_SENT` are left out.
+
+    Args:
+        headers: names and values.
+
+    Raises:
+        InvalidRequestError: a name or a value holds a character HTTP can't carry.
+    """
+    items = cast("Mapping[str, str]", headers).items() if isinstance(headers, Mapping) else headers
+    pairs = [(name.lower(), value) for name, value in items]
+    for name, value in pairs:
+        if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
+            raise InvalidRequestError(
+                "a header's name or value holds a character HTTP can't carry, such as a line break"
+            )
+    return [pair for pair in pairs if pair[0] not in NEVER_SENT]

@@ -1,0 +1,59 @@
+"""The raw body of an httpx response: read one by one, closed once, whoever's client it came from."""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import cast
+
+import anyio
+import httpx
+
+CLOSE_S = 5.0
+"""Seconds a caller's client may take to close an answer that is not wanted any more, cancelled or not."""
+
+
+class Body:
+    """The raw bytes of an answer that has begun, read one by one and closed once."""
+
+    __slots__ = ("_ours", "_parts", "_ready", "_response")
+
+    def __init__(self, response: httpx.Response, *, ours: bool) -> None:
+        self._ours = ours
+        self._response = response
+        # A mock or a hook has read it all, and httpx has decoded it.
+        self._ready: list[bytes] | None = None
+        if response.is_stream_consumed:
+            self._ready = [response.content]
+        self._parts: AsyncIterator[bytes] = aiter(cast("AsyncIterator[bytes]", response.stream))
+
+    @property
+    def encoding(self) -> str:
+        """The coding the bytes are in."""
+        return "" if self._ready is not None else self._response.headers.get("content-encoding", "")
+
+    async def read(self) -> bytes | None:
+        """The next bytes, None at the end."""
+        if self._ready is not None:
+            return self._ready.pop() if self._ready else None
+        return await anext(self._parts, None)
+
+    async def close(self) -> None:
+        """Close the answer; over rig's own transport that needs no await, and can't be cancelled."""
+        if self._ours:
+            await self._end()
+            return
+        with anyio.move_on_after(CLOSE_S, shield=True):
+            await self._end()
+
+    async def _end(self) -> None:
+        parts: object = self._parts
+        if isinstance(parts, AsyncGenerator):
+            await cast("AsyncGenerator[bytes]", parts).aclose()
+        await self._response.aclose()
+
+
+def headers_of(response: httpx.Response) -> dict[str, str]:
+    """Names in lower case; values of repeated names joined, as RFC 9110 5.3 has it."""
+    headers: dict[str, str] = {}
+    for raw_name, raw_value in response.headers.raw:
+        name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
+        headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    return headers
