@@ -68,6 +68,7 @@ WHOLE: dict[str, tuple[str, bytes, bytes]] = {
     "deflate at every level": ("deflate", zlib.compress(TEXT, 1), TEXT),
     "deflate without a wrapper": ("deflate", raw_deflate(TEXT), TEXT),
     "raw deflate of nothing": ("deflate", raw_deflate(b""), b""),
+    "raw deflate whose start divides by 31, as zlib's header does": ("deflate", b"\xb3\xb4\xb4\x04\x00", b"999"),
     "raw deflate, stored": ("deflate", b"\x01\x03\x00\xfc\xffabc", b"abc"),
     "junk after deflate": ("deflate", zlib.compress(TEXT) + zlib.compress(TEXT), TEXT),
     "no bytes, gzip": ("gzip", b"", b""),

@@ -1,0 +1,385 @@
+"""When a failed request is sent again: `decide` is pure, `retrying` sleeps and tells.
+
+| what failed | sent again |
+|---|---|
+| 429 | until the budget is spent; an exhausted quota never |
+| 5xx | `max_5xx` requests that fail so, within the budget; not if the same request must fail again |
+| no connection, connection lost, no answer | until the budget is spent; a TLS fault never |
+| a body cut before anything of it was delivered | until the budget is spent |
+| time-out of the connection attempt | until the budget is spent |
+| everything else, other time-outs too | never: the model may be at work on it |
+
+The schedule doubles at every turn, whatever failed and whoever set the delay before. A wait that
+would outlast the budget is not begun. What is not decided here: what an answer means (the caller
+raises it as a `RigError`), and anything once a stream has delivered (nothing is sent again then).
+"""
+
+import copy
+import math
+import random as randomness
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Final, Literal, Self, TypeVar
+
+import anyio
+
+from rig.errors import (
+    Backpressure,
+    InvalidRequestError,
+    RateLimitedError,
+    RequestTimeoutError,
+    RigError,
+    ServerError,
+    StreamCutError,
+    UpstreamError,
+)
+from rig.events import RetryEvent
+
+T = TypeVar("T")
+Fault = Literal["429", "5xx", "transport"]
+OnRetry = Callable[[RetryEvent], None]
+"""What is told of every wait and its end; it is called in line and must not block."""
+
+TRANSPORT_REASONS: Final = frozenset({
+    "connect_failed", "connect_refused", "dns", "eof", "reset", "write_failed",
+})  # fmt: skip
+"""Faults without an answer that may pass: a server restarts, its container's name with it (hence
+dns). Certificates (tls) don't mend themselves in five minutes."""
+
+FINAL_REASONS: Final = frozenset({"quota"})
+"""Rate limits that no wait within reason lifts."""
+
+MAX_DETAIL_CHARS = 200
+"""Characters of the endpoint's first line on an event: one line of a log."""
+
+_MAX_DOUBLINGS = 60  # 2.0 ** 1024 overflows; any ceiling in seconds is reached long before 2 ** 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryPolicy:
+    """How often and how long a failed request is sent again. Times are seconds.
+
+    Attributes:
+        budget_s: wall clock for the whole call, waits and requests; None for no bound. A wait that
+            would end later is not begun.
+        initial_s: the first delay; each turn doubles it.
+        max_s: the longest delay of our own.
+        jitter: share of a delay that is added at most, at random, so that clients that failed
+            together don't come back together; 0 to 1.
+        max_5xx: requests that may fail with a 5xx, the first included; 1 sends none again.
+        max_retry_after_s: what a server's ask is cut to; 0 ignores what it asks.
+        max_tries: requests in all, whatever fails; None leaves it to the rest.
+
+    Raises:
+        InvalidRequestError: a number is out of its range.
+    """
+
+    budget_s: float | None = 300.0
+    initial_s: float = 1.0
+    max_s: float = 30.0
+    jitter: float = 0.2
+    max_5xx: int = 5
+    max_retry_after_s: float = 300.0
+    max_tries: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_seconds("initial_s", self.initial_s)
+        _check_seconds("max_s", self.max_s)
+        _check_seconds("max_retry_after_s", self.max_retry_after_s)
+        if self.budget_s is not None:
+            _check_seconds("budget_s", self.budget_s, or_none=True)
+        if not 0 <= self.jitter <= 1:
+            raise InvalidRequestError("RetryPolicy: jitter must be a share from 0 to 1")
+        if self.max_5xx < 1:
+            raise InvalidRequestError(
+                "RetryPolicy: max_5xx counts the first request, so 1 at least"
+            )
+        if self.max_tries is not None and self.max_tries < 1:
+            raise InvalidRequestError(
+                "RetryPolicy: max_tries counts the first request, so 1 at least, or None"
+            )
+
+    @classmethod
+    def off(cls) -> Self:
+        """Exactly one request, whatever happens to it; nothing is told."""
+        return cls(max_tries=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """What of a call lies behind.
+
+    Attributes:
+        attempts: requests that failed.
+        attempts_5xx: those among them that failed with a 5xx.
+    """
+
+    attempts: int = 0
+    attempts_5xx: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """Sleep `delay_s` seconds, then send again."""
+
+    delay_s: float
+    event: RetryEvent
+    progress: Progress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GiveUp:
+    """Raise `error`; `event` is None when there is nothing to tell: no wait was told, or none possible."""
+
+    error: RigError
+    event: RetryEvent | None
+    progress: Progress
+
+
+def decide(
+    policy: RetryPolicy, progress: Progress, error: RigError, *, elapsed_s: float, random: float
+) -> Wait | GiveUp:
+    """Decide what follows a failed request.
+
+    Args:
+        policy: the rules.
+        progress: what failed before this.
+        error: how the request failed.
+        elapsed_s: seconds since the first request was begun.
+        random: for the jitter, from 0 up to but not including 1.
+
+    Returns:
+        `Wait`, or `GiveUp` with the error to raise: the same where it is final by itself, else a
+        copy whose sentence also says what ran out.
+    """
+    fault = _fault(error)
+    progress = Progress(
+        attempts=progress.attempts + 1,
+        attempts_5xx=progress.attempts_5xx + (fault == "5xx"),
+    )
+    if policy.max_tries == 1:
+        return GiveUp(error=error, event=None, progress=progress)
+    if fault is None:
+        return _final(policy, progress, error, elapsed_s)
+
+    asked_s = _asked_s(policy, error)
+    delay_s = (asked_s or _scheduled_s(policy, progress)) * (1 + policy.jitter * random)
+    spent = _spent(policy, progress, fault, elapsed_s + delay_s, asked_s)
+    if spent:
+        return _exhausted(policy, progress, error, fault, elapsed_s, spent)
+    pause = (
+        f"the provider asked for {_format(asked_s)} s"
+        if asked_s
+        else f"waiting {_format(delay_s)} s"
+    )
+    event = replace(
+        _event(policy, progress, error, fault, elapsed_s),
+        kind=fault,
+        delay_s=delay_s,
+        server_asked=bool(asked_s),
+        reason=f"{_what(error, fault)}: {pause}, {_count(policy, progress, fault)}",
+    )
+    return Wait(delay_s=delay_s, event=event, progress=progress)
+
+
+async def retrying(
+    send: Callable[[], Awaitable[T]],
+    policy: RetryPolicy,
+    *,
+    on_retry: OnRetry | None = None,
+    clock: Callable[[], float] = anyio.current_time,
+) -> T:
+    """Call `send` until it succeeds or the policy gives up.
+
+    Args:
+        send: makes one attempt; raises a `RigError` when it fails.
+        policy: when to try again.
+        on_retry: told of every wait before it, and once how the waiting ended. What it raises ends
+            the call. A cancelled wait is not told.
+        clock: seconds from any beginning.
+
+    Returns:
+        What `send` returned.
+
+    Raises:
+        RigError: the last attempt's; earlier ones are not chained to it.
+    """
+    started = clock()
+    progress = Progress()
+    while True:  # bounded by the policy: attempts or budget, or neither when the caller says so
+        outcome = await _attempt(send)
+        elapsed_s = clock() - started
+        if not isinstance(outcome, _Failed):
+            if progress.attempts and on_retry is not None:
+                on_retry(_recovered(policy, progress, elapsed_s))
+            return outcome
+        decision = decide(
+            policy,
+            progress,
+            outcome.error,
+            elapsed_s=elapsed_s,
+            random=randomness.random(),  # noqa: S311 spreads load, guards nothing
+        )
+        if decision.event is not None and on_retry is not None:
+            on_retry(decision.event)
+        if isinstance(decision, GiveUp):
+            decision.error.attempts = decision.progress.attempts
+            raise decision.error
+        progress = decision.progress
+        await anyio.sleep(decision.delay_s)
+
+
+class _Failed:
+    """An attempt's error as a value: raised where no other exception is being handled."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: RigError) -> None:
+        self.error = error
+
+
+async def _attempt(send: Callable[[], Awaitable[T]]) -> T | _Failed:
+    try:
+        return await send()
+    except RigError as error:
+        return _Failed(error)
+
+
+def _check_seconds(name: str, value: float, *, or_none: bool = False) -> None:
+    """Refuse what is no number of seconds.
+
+    Raises:
+        InvalidRequestError: it is negative, infinite or not a number.
+    """
+    if not (math.isfinite(value) and value >= 0):
+        no_bound = ", or None for no bound" if or_none else ""
+        raise InvalidRequestError(f"RetryPolicy: {name} must be seconds, 0 or more{no_bound}")
+
+
+def _fault(error: RigError) -> Fault | None:
+    """The row of the module's table; None for what is never sent again."""
+    match error:
+        case RateLimitedError():
+            return "429" if error.retryable and error.reason not in FINAL_REASONS else None
+        case ServerError():
+            return "5xx" if error.retryable else None
+        case StreamCutError():
+            return None if error.text or error.tool_calls else "transport"
+        case RequestTimeoutError():
+            return "transport" if error.reason == "connect" else None
+        case UpstreamError() if error.status is None and error.reason in TRANSPORT_REASONS:
+            return "transport"
+        case _:
+            return None
+
+
+def _asked_s(policy: RetryPolicy, error: RigError) -> float:
+    """Seconds the server asked for, cut to the policy's ceiling; 0 when it did not ask."""
+    asked = error.retry_after_s if isinstance(error, RateLimitedError | ServerError) else None
+    return 0.0 if asked is None or not asked > 0 else min(asked, policy.max_retry_after_s)
+
+
+def _scheduled_s(policy: RetryPolicy, progress: Progress) -> float:
+    doublings = min(progress.attempts - 1, _MAX_DOUBLINGS)
+    return min(policy.max_s, policy.initial_s * 2.0**doublings)
+
+
+def _spent(
+    policy: RetryPolicy, progress: Progress, fault: Fault, until_s: float, asked_s: float
+) -> str:
+    """What of the policy another attempt at `until_s` would overspend, "" when nothing."""
+    if fault == "5xx" and progress.attempts_5xx >= policy.max_5xx:
+        return f"the {policy.max_5xx} requests allowed to fail on the server's side have failed"
+    if policy.max_tries is not None and progress.attempts >= policy.max_tries:
+        return f"the {policy.max_tries} requests allowed have been sent"
+    if policy.budget_s is not None and until_s > policy.budget_s:
+        wait = f"the {_format(asked_s)} s the provider asked for" if asked_s else "the next wait"
+        return f"the retry budget of {_format(policy.budget_s)} s does not cover {wait}"
+    return ""
+
+
+def _final(policy: RetryPolicy, progress: Progress, error: RigError, elapsed_s: float) -> GiveUp:
+    """An error that ends the call by itself; told only to those who were told of a wait."""
+    if progress.attempts == 1:
+        return GiveUp(error=error, event=None, progress=progress)
+    event = replace(
+        _event(policy, progress, error, None, elapsed_s),
+        reason=f"gave up at attempt {progress.attempts}: {error.message}",
+    )
+    return GiveUp(error=error, event=event, progress=progress)
+
+
+def _exhausted(
+    policy: RetryPolicy,
+    progress: Progress,
+    error: RigError,
+    fault: Fault,
+    elapsed_s: float,
+    spent: str,
+) -> GiveUp:
+    plural = "s" if progress.attempts > 1 else ""
+    end = f"gave up after {progress.attempts} attempt{plural} in {_format(elapsed_s)} s, {spent}"
+    event = replace(
+        _event(policy, progress, error, fault, elapsed_s),
+        reason=f"{_what(error, fault)}: {end}",
+    )
+    told = _with_message(error, f"{error.message}; {end}")
+    return GiveUp(error=told, event=event, progress=progress)
+
+
+def _with_message(error: RigError, message: str) -> RigError:
+    """A copy with another sentence; class, attributes and traceback stay."""
+    copied = copy.copy(error)
+    copied.args = (message,)
+    return copied.with_traceback(error.__traceback__)
+
+
+def _event(
+    policy: RetryPolicy, progress: Progress, error: RigError, fault: Fault | None, elapsed_s: float
+) -> RetryEvent:
+    """What every event of a failure says; a giveup unless replaced."""
+    counted = fault == "5xx"
+    return RetryEvent(
+        kind="giveup",
+        attempt=progress.attempts,
+        elapsed_s=elapsed_s,
+        budget_s=policy.budget_s,
+        status=error.status,
+        attempts_5xx=progress.attempts_5xx if counted else 0,
+        max_5xx=policy.max_5xx if counted else 0,
+        backpressure=_backpressure(error),
+        detail=error.detail.strip().partition("\n")[0].rstrip()[:MAX_DETAIL_CHARS],
+    )
+
+
+def _recovered(policy: RetryPolicy, progress: Progress, elapsed_s: float) -> RetryEvent:
+    attempt = progress.attempts + 1
+    return RetryEvent(
+        kind="recovered",
+        attempt=attempt,
+        elapsed_s=elapsed_s,
+        budget_s=policy.budget_s,
+        reason=f"the server answered at attempt {attempt}, {_format(elapsed_s)} s after the first",
+    )
+
+
+def _backpressure(error: RigError) -> Backpressure | None:
+    return error.backpressure if isinstance(error, RateLimitedError | ServerError) else None
+
+
+def _what(error: RigError, fault: Fault) -> str:
+    """What failed, in our words."""
+    said = error.message if fault != "429" else "the server is busy"
+    queue = str(_backpressure(error) or "")
+    status = f"status {error.status}" if error.status is not None and not queue else ""
+    return f"{said} ({queue or status})" if queue or status else said
+
+
+def _count(policy: RetryPolicy, progress: Progress, fault: Fault) -> str:
+    if fault != "5xx":
+        return f"attempt {progress.attempts}"
+    return f"attempt {progress.attempts}, server error {progress.attempts_5xx} of {policy.max_5xx}"
+
+
+def _format(seconds: float) -> str:
+    return f"{seconds:.1f}".removesuffix(".0")
