@@ -53,7 +53,7 @@ class RunResult(Generic[OutputT_co]):
         usage: the sum over all replies.
         messages: the transcript; give it as `history` to go on.
         model: the name the server last gave.
-        termination: how the run ended.
+        termination: how the run ended; None on the partial result of an error that is none of these.
         refusal: the category when it ended refused, else None.
         pending: the calls that wait for a confirmation.
     """
@@ -65,7 +65,7 @@ class RunResult(Generic[OutputT_co]):
     usage: Usage = Usage()
     messages: tuple[Message, ...] = ()
     model: str = ""
-    termination: Termination = Termination.COMPLETED
+    termination: Termination | None = Termination.COMPLETED
     refusal: str | None = None
     pending: tuple[ToolCall, ...] = ()
 

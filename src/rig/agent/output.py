@@ -1,0 +1,194 @@
+"""Typed answers: what the model is told of the type, and its text read as a value of it. No I/O.
+
+The JSON is asked for in words, not with `response_format`: several servers accept a schema and then
+ignore it, and one its grammar converter dislikes fails the whole request. A 200 proves nothing, so
+the value is checked here in any case.
+"""
+
+import re
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Generic, Literal, TypeVar, cast
+
+from pydantic import PydanticUserError, TypeAdapter, ValidationError, create_model
+from pydantic.errors import PydanticUndefinedAnnotation
+from pydantic_core import to_json
+
+from rig.agent.prompt import output_instructions
+from rig.agent.results import problems_of
+from rig.agent.schema import Schema, inline
+from rig.errors import InvalidJSONError, InvalidRequestError, NotJSONError
+from rig.messages import as_object
+from rig.text.json_object import decode_json_object
+
+MAX_CACHED_TYPES = 64
+"""Output types whose validators are kept: building one takes 35 us to some ms, and a service uses few."""
+
+OutputT = TypeVar("OutputT")
+
+_FENCE = re.compile(r"\A\s*```[a-zA-Z]*\n|\n?```\s*\Z")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejected:
+    """A text that is no value of the type.
+
+    Attributes:
+        problem: what is wrong, said to the model; its text is not quoted.
+        is_json: False when the text held no JSON object at all.
+    """
+
+    problem: str
+    is_json: bool = True
+
+    def error(self) -> NotJSONError | InvalidJSONError:
+        """The error that ends the run; the problem is its detail."""
+        if not self.is_json:
+            return NotJSONError("the answer holds no JSON, also when asked for again")
+        return InvalidJSONError(
+            "the answer does not match the type given as output=, also when asked for again",
+            detail=self.problem,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output(Generic[OutputT]):
+    """How a run reads its answer.
+
+    `str` takes the text as it is. A type whose JSON is an object is asked for as that object, every
+    other type inside of one: `{"value": ...}`, which small models get right far more often than a bare
+    list or number; the bare value is taken too.
+
+    Attributes:
+        shape: how the value stands in the answer.
+        adapter: checks the object the model is asked for.
+        bare: checks the value itself.
+        instructions: what the system prompt says of it; "" for text.
+    """
+
+    shape: Literal["text", "object", "value"]
+    adapter: TypeAdapter[Any]
+    bare: TypeAdapter[OutputT]
+    instructions: str = ""
+
+    def read(self, text: str) -> "OutputT | Rejected":
+        """The value in an answer.
+
+        Args:
+            text: the visible text of the answer.
+        """
+        if self.shape == "text":
+            return cast("OutputT", text)
+        if self.shape == "object":
+            return self._read_object(text)
+        # In a list of objects the scan for an object would find one of the list's own.
+        readers = [self._read_object, self._read_bare]
+        if text.lstrip().startswith("["):
+            readers.reverse()
+        first = readers[0](text)
+        if not isinstance(first, Rejected):
+            return first
+        second = readers[1](text)
+        return first if isinstance(second, Rejected) else second
+
+    def _read_object(self, text: str) -> "OutputT | Rejected":
+        try:
+            found = decode_json_object(text, validate=self._fits)
+        except NotJSONError:
+            return Rejected(problem="it holds no JSON object", is_json=False)
+        except InvalidJSONError:
+            return self._rejected(text)
+        return self._value(found)
+
+    def _read_bare(self, text: str) -> "OutputT | Rejected":
+        text = _FENCE.sub("", text).strip()
+        problems: tuple[str, ...] = ()
+        for check in (self.bare.validate_json, self.bare.validate_python):
+            try:
+                return check(text)
+            except ValidationError as error:
+                problems = problems_of(error)
+        return Rejected(problem="\n".join(problems))
+
+    def _fits(self, found: dict[str, Any]) -> bool:
+        try:
+            self._value(found)
+        except ValidationError:
+            return False
+        return True
+
+    def _value(self, found: dict[str, Any]) -> OutputT:
+        """The value in an object; a ValidationError when it does not match.
+
+        Read as JSON, where pydantic takes text for dates and lists for tuples also in strict models.
+        """
+        value = self.adapter.validate_json(to_json(found))
+        return cast("OutputT", value if self.shape == "object" else value.value)
+
+    def _rejected(self, text: str) -> Rejected:
+        """What is wrong with the object the text seems to mean."""
+        try:
+            self._value(decode_json_object(text))
+        except ValidationError as error:
+            return Rejected(problem="\n".join(problems_of(error)))
+        except InvalidJSONError:
+            pass
+        return Rejected(problem="its JSON can't be parsed")
+
+
+def output_for(kind: type[OutputT]) -> Output[OutputT]:
+    """How to ask for a type and read it; the last types are kept.
+
+    Args:
+        kind: a pydantic model, or any type `TypeAdapter` takes.
+
+    Raises:
+        InvalidRequestError: pydantic can't validate the type, or has no JSON schema for it.
+    """
+    try:
+        hash(kind)
+    except TypeError:
+        return _build(kind)
+    return cast("Output[OutputT]", _cached(cast("Hashable", kind)))
+
+
+@lru_cache(maxsize=MAX_CACHED_TYPES)
+def _cached(kind: Hashable) -> Output[Any]:
+    return _build(cast("type[Any]", kind))
+
+
+def _build(kind: type[OutputT]) -> Output[OutputT]:
+    problem = ""
+    try:
+        bare = TypeAdapter[OutputT](kind)
+        if kind is str:
+            return Output(shape="text", adapter=bare, bare=bare)
+        schema = inline(bare.json_schema(), owner="output=")
+        if _is_object(schema):
+            return _output("object", bare, bare, schema)
+        wrapper = TypeAdapter(create_model("Answer", value=(kind, ...)))
+        return _output("value", wrapper, bare, inline(wrapper.json_schema(), owner="output="))
+    except (PydanticUserError, PydanticUndefinedAnnotation, TypeError) as error:
+        problem = str(error).partition("\n")[0]
+    raise InvalidRequestError(
+        f"output={kind!r} is no type whose values can be asked for as JSON: {problem}"
+    )
+
+
+def _output(
+    shape: Literal["object", "value"],
+    adapter: TypeAdapter[Any],
+    bare: TypeAdapter[OutputT],
+    schema: Schema,
+) -> Output[OutputT]:
+    return Output(shape=shape, adapter=adapter, bare=bare, instructions=output_instructions(schema))
+
+
+def _is_object(schema: object) -> bool:
+    """Every value of the schema is a JSON object."""
+    wire = as_object(schema) or {}
+    variants = wire.get("anyOf") or wire.get("oneOf")
+    if isinstance(variants, list):
+        return all(_is_object(variant) for variant in cast("list[object]", variants))
+    return wire.get("type") == "object"

@@ -1,0 +1,231 @@
+"""What a run is asked to do, checked before anything is sent. No I/O."""
+
+import math
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, Generic, Literal, TypeVar, cast
+
+from pydantic import TypeAdapter, ValidationError
+
+from rig.agent.budget import Budget
+from rig.agent.history import prepare_open, read_history
+from rig.agent.output import output_for
+from rig.agent.prompt import is_said
+from rig.agent.results import problems_of
+from rig.agent.toolbox import validate_tools
+from rig.agent.tools import Tool
+from rig.errors import InvalidRequestError
+from rig.events import RunEvent
+from rig.messages import Content, Message, ToolCall
+from rig.model import ChatOptions
+
+DEFAULT_ITERATIONS = 8
+"""Rounds of a run that names no number. Most tasks of small models end within four, and one that has
+not ended after eight is usually going round in circles."""
+
+MAX_ITERATIONS = 32
+"""Rounds a run may ask for at most: a bound on requests nobody is watching. A task that needs more is
+continued by a second run over the transcript of the first."""
+
+_CONTENT: TypeAdapter[Content] = TypeAdapter(Content)
+
+OutputT = TypeVar("OutputT")
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest(Generic[OutputT]):
+    """Everything a run is asked to do.
+
+    Attributes:
+        prompt: the user's message, text or parts. It may be blank only where the history ends with a
+            user or tool turn, or with calls that wait for `approve`.
+        model: the model's name on the endpoint; "" where the client knows its own.
+        max_tokens: limit of each reply, in tokens; at least 1.
+        system: the system prompt; "" for none.
+        tools: what the model may call, in the order it is shown to it.
+        max_iterations: rounds of request and reply, at most 32; 0 means 8.
+        temperature: short for `options.temperature`.
+        output: the answer's type: a pydantic model or any type pydantic knows. The answer is asked for
+            as JSON, checked, and asked for once more where it does not match; that takes a round.
+        history: the conversation so far: messages, or mappings in the shape of the wire.
+        budget: tokens and seconds the whole run may take; None for no limit.
+        options: sampling and everything else. A `tool_choice` that forces a call holds for the first
+            round only: kept up, the model could never answer.
+        on_limit: what happens at a limit. `raise` raises IterationLimitError, OutputLimitError or
+            BudgetExceededError. `answer` ends the tool rounds with one more request without tools;
+            `result.termination` then is iteration_limit or budget_exhausted. For that, a token budget
+            ends the rounds while it can still pay for an answer; with nothing left it raises, as a
+            deadline always does. A reply cut at max_tokens is kept where it has text and no calls
+            (budget_exhausted); one without is asked for once more, shorter, without tools.
+        on_event: called, and awaited where it returns an awaitable, with each event in order. What it
+            raises ends the run.
+        confirm: asked before each call of a tool with `confirm=True`; anything but True answers the
+            model that the user declined. Without it such a call ends the run as needs_confirmation,
+            before any call of that reply runs.
+        approve: ids of calls, out of `result.pending` of the run this one resumes, that may run. The
+            other pending calls are answered as declined: none of them runs unless its id is here.
+        deps: handed to tools as `context.deps`.
+
+    Raises:
+        InvalidRequestError: a field can't be used; the message says what to change.
+    """
+
+    prompt: Content
+    _: KW_ONLY
+    max_tokens: int
+    model: str = ""
+    system: str = ""
+    tools: Iterable[Tool] = ()
+    max_iterations: int = DEFAULT_ITERATIONS
+    temperature: float | None = None
+    output: type[OutputT] | None = None
+    history: Sequence[Message | Mapping[str, Any]] = ()
+    budget: Budget | None = None
+    options: ChatOptions = ChatOptions()
+    on_limit: Literal["raise", "answer"] = "raise"
+    on_event: Callable[[RunEvent], object] | None = None
+    confirm: Callable[[ToolCall], Awaitable[bool] | bool] | None = None
+    approve: Iterable[str] = ()
+    deps: object = None
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The history, read."""
+        return cast("tuple[Message, ...]", self.history)
+
+    def __post_init__(self) -> None:
+        checked: dict[str, object] = {
+            "prompt": _checked_prompt(self.prompt),
+            "max_iterations": _checked_iterations(self.max_iterations),
+            "history": read_history(_items("history", self.history)),
+            "tools": tuple(validate_tools(self.tools)),
+            "options": _with_temperature(_checked_options(self.options), self.temperature),
+            "approve": _checked_ids(self.approve),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+        _check_max_tokens(self.max_tokens)
+        _check_text("model", self.model)
+        _check_text("system", self.system)
+        _check_callback("on_event", self.on_event)
+        _check_callback("confirm", self.confirm)
+        _check_choice(self.on_limit)
+        _check_budget(self.budget)
+        if self.output is not None:
+            output_for(self.output)
+        _check_opening(self)
+
+
+def _checked_prompt(prompt: object) -> Content:
+    problem = "it is neither text nor a list of content parts"
+    if isinstance(prompt, str):
+        return prompt
+    if isinstance(prompt, list | tuple):
+        try:
+            return _CONTENT.validate_python(tuple(cast("Sequence[object]", prompt)))
+        except ValidationError as error:
+            problem = problems_of(error)[0]
+    raise InvalidRequestError(f"prompt can't be sent: {problem}")
+
+
+def _checked_iterations(iterations: object) -> int:
+    if isinstance(iterations, bool) or not isinstance(iterations, int):
+        raise InvalidRequestError("max_iterations must be a whole number of rounds, for example 8")
+    if not 0 <= iterations <= MAX_ITERATIONS:
+        raise InvalidRequestError(
+            f"max_iterations must be between 1 and the cap of {MAX_ITERATIONS} rounds, "
+            f"or 0 for the default of {DEFAULT_ITERATIONS}"
+        )
+    return iterations or DEFAULT_ITERATIONS
+
+
+def _check_max_tokens(max_tokens: object) -> None:
+    if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1:
+        raise InvalidRequestError(
+            "max_tokens must be a whole number of tokens from 1 up, for example 1024"
+        )
+
+
+def _checked_options(options: object) -> ChatOptions:
+    if not isinstance(options, ChatOptions):
+        raise InvalidRequestError("options must be a ChatOptions(...) value")
+    return options
+
+
+def _with_temperature(options: ChatOptions, temperature: object) -> ChatOptions:
+    if temperature is None:
+        return options
+    if isinstance(temperature, bool) or not isinstance(temperature, int | float):
+        raise InvalidRequestError("temperature must be a number, for example 0.7, or None")
+    if not math.isfinite(temperature) or temperature < 0:
+        raise InvalidRequestError("temperature must be 0 or more, and finite")
+    if options.temperature not in {None, temperature}:
+        raise InvalidRequestError(
+            "temperature and options.temperature differ: give one of them, or both the same"
+        )
+    return replace(options, temperature=temperature)
+
+
+def _checked_ids(ids: object) -> tuple[str, ...]:
+    given = _items("approve", ids)
+    if not all(isinstance(item, str) for item in given):
+        raise InvalidRequestError(
+            "approve must hold the ids of calls: [call.id for call in pending]"
+        )
+    return cast("tuple[str, ...]", given)
+
+
+def _items(name: str, given: object) -> tuple[object, ...]:
+    """What was given, as a tuple.
+
+    Raises:
+        InvalidRequestError: it is no list; text and mappings are iterable too, and never meant.
+    """
+    kind = type(given)
+    if not isinstance(given, Iterable) or issubclass(kind, str | bytes | Mapping):
+        raise InvalidRequestError(f"{name} must be a list or tuple, not a {kind.__name__}")
+    return tuple(cast("Iterable[object]", given))
+
+
+def _check_text(name: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise InvalidRequestError(f'{name} must be text; leave it out or give "" for none')
+
+
+def _check_callback(name: str, value: object) -> None:
+    if value is not None and not callable(value):
+        raise InvalidRequestError(f"{name} must be a function, or None")
+
+
+def _check_choice(on_limit: object) -> None:
+    if on_limit not in {"raise", "answer"}:
+        raise InvalidRequestError('on_limit must be "raise" or "answer"')
+
+
+def _check_budget(budget: object) -> None:
+    if budget is not None and not isinstance(budget, Budget):
+        raise InvalidRequestError("budget must be a Budget(...), or None for no limit")
+
+
+def _check_opening(request: RunRequest[OutputT]) -> None:
+    """There is something to answer, and every approved call waits.
+
+    Raises:
+        InvalidRequestError: not so.
+    """
+    if is_said(request.prompt) and not request.approve:
+        return
+    prepared, pending = prepare_open(request.messages)
+    unknown = set(request.approve) - {call.id for call in pending}
+    if unknown:
+        raise InvalidRequestError(
+            f"approve names {len(unknown)} call(s) that do not wait at the end of history: "
+            "give result.messages of the run as history, and ids of its result.pending"
+        )
+    if is_said(request.prompt) or pending:
+        return
+    if not prepared or prepared[-1].role not in {"user", "tool"}:
+        raise InvalidRequestError(
+            "prompt is empty, and history leaves nothing to answer: give a prompt, or a history "
+            "that ends with a user or tool turn or with calls that wait for approve"
+        )

@@ -1,0 +1,353 @@
+"""The loop: awaits what `rig.agent.turn` asks for. It knows models and tools, not HTTP.
+
+Decisions are not made here. A run that is cancelled from outside leaves nothing behind: its state is a
+value that dies with it.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from inspect import isawaitable
+from itertools import groupby
+from typing import Generic, TypeVar
+
+import anyio
+
+from rig.agent.budget import tokens_spent
+from rig.agent.calling import ReadyCall, admit, run_ready
+from rig.agent.history import prepare, prepare_open, tool_turn
+from rig.agent.output import output_for
+from rig.agent.prompt import is_said, opening, with_instructions, with_notice
+from rig.agent.request import RunRequest
+from rig.agent.results import error_text
+from rig.agent.state import (
+    AdmitCalls,
+    Admitted,
+    Ask,
+    AskAgain,
+    CallTools,
+    Fail,
+    Finish,
+    Rules,
+    RunState,
+    Step,
+)
+from rig.agent.toolbox import Toolbox
+from rig.agent.tools import ToolContext
+from rig.agent.turn import (
+    DECLINED,
+    INTERRUPTED,
+    answered,
+    before_request,
+    next_step,
+    partial_result,
+    plan_calls,
+    refused,
+    with_empty_reply,
+)
+from rig.errors import BudgetExceededError, EmptyReplyError, RefusedError, RigError, ToolError
+from rig.events import (
+    OutputRejected,
+    ReplyReceived,
+    RoundStarted,
+    RunEvent,
+    RunFinished,
+    RunResult,
+    ToolFinished,
+    ToolOutcome,
+    ToolStarted,
+)
+from rig.messages import Message, ToolCall
+from rig.model import ChatOptions, ChatRequest, Model, Reply
+
+__all__ = ["RunRequest", "run"]
+
+MAX_CONCURRENT_CALLS = 8
+"""Calls of one reply that run at the same time. Neighbours beyond wait their turn: a reply may hold 32,
+and what a tool talks to is usually less patient than a model."""
+
+OutputT = TypeVar("OutputT")
+
+
+async def run(model: Model, request: RunRequest[OutputT]) -> RunResult[OutputT]:
+    """Run an agent: ask, run the tools it calls, give it the results, until it answers.
+
+    Args:
+        model: what answers the requests.
+        request: the task and its bounds.
+
+    Returns:
+        The answer, or an outcome that is none: refused, or needs_confirmation with the calls that
+        wait; see `RunResult.termination`.
+
+    Raises:
+        OutputLimitError: a reply was cut at max_tokens.
+        IterationLimitError: the rounds ran out, or one reply held too many calls.
+        BudgetExceededError: the tokens or the seconds of the budget ran out.
+        EmptyReplyError: a reply held neither text nor calls.
+        NotJSONError: the typed answer held no JSON, twice.
+        InvalidJSONError: the typed answer did not match its type, twice.
+        ToolError: a tool failed for good.
+        RigError: the model failed. Every RigError carries the partial result as `result`; what a
+            callback raises comes out as it is.
+    """
+    return await _Run(model, request).result()
+
+
+class _Run(Generic[OutputT]):
+    """One run. Holds nothing but its state between two awaits.
+
+    Args:
+        model: what answers the requests.
+        request: the task and its bounds.
+    """
+
+    def __init__(self, model: Model, request: RunRequest[OutputT]) -> None:
+        self._model = model
+        self._request = request
+        self._tools = Toolbox(request.tools)
+        self._running: list[ToolCall] = []
+        self._state = RunState(rules=_rules(request), model=request.model)
+
+    async def result(self) -> RunResult[OutputT]:
+        """Run to the end.
+
+        Raises:
+            RigError: the run failed; its `result` is the partial one.
+        """
+        try:
+            return await self._within_deadline()
+        except RigError as error:
+            interrupted = [tool_turn(call, INTERRUPTED) for call in self._running]
+            state = replace(self._state, messages=(*self._state.messages, *interrupted))
+            error.result = partial_result(state, error)
+            raise
+
+    async def _within_deadline(self) -> RunResult[OutputT]:
+        budget = self._request.budget
+        seconds = math.inf if budget is None or budget.seconds is None else budget.seconds
+        with anyio.move_on_after(seconds):
+            return await self._loop()
+        raise BudgetExceededError("the run took longer than its budget", reason="seconds")
+
+    async def _loop(self) -> RunResult[OutputT]:
+        """Await step by step. Bounded: every way round passes the cap of rounds in the turn's rules."""
+        step = await self._first_step()
+        while not isinstance(step, Finish):
+            step = await self._next(step)
+        await self._emit(RunFinished(result=step.result))
+        return step.result
+
+    async def _next(self, step: Ask | AskAgain | AdmitCalls | CallTools | Fail) -> Step:
+        self._state = step.state
+        match step:
+            case Fail():
+                raise step.error
+            case AdmitCalls():
+                return plan_calls(step, tuple(admit(self._tools, call) for call in step.calls))
+            case CallTools():
+                await self._answer(step.calls)
+                return before_request(self._state)
+            case AskAgain():
+                await self._emit(OutputRejected(problem=step.problem))
+                return await self._ask()
+            case Ask():
+                return await self._ask()
+
+    async def _first_step(self) -> Step:
+        """Answer the calls that waited for this run, if any did, and make ready to ask."""
+        request = self._request
+        history = opening(request.system, request.messages, "")
+        messages, pending = prepare_open(history)
+        self._state = replace(self._state, messages=messages)
+        if pending and (request.approve or not is_said(request.prompt)):
+            await self._answer([self._decided(call) for call in pending])
+        messages = prepare(opening("", self._state.messages, request.prompt))
+        return before_request(replace(self._state, messages=messages))
+
+    def _decided(self, call: ToolCall) -> Admitted:
+        if call.id in self._request.approve:
+            return admit(self._tools, call)
+        return refused(call, DECLINED)
+
+    # The model
+
+    async def _ask(self) -> Step:
+        request = self._chat_request()
+        await self._emit(RoundStarted(iteration=self._state.iterations + 1))
+        reply = await self._complete(request)
+        await self._emit(ReplyReceived(iteration=self._state.iterations + 1, reply=reply))
+        counts = self._state.rules.budget_tokens is not None
+        return next_step(self._state, reply, tokens=tokens_spent(request, reply) if counts else 0)
+
+    async def _complete(self, request: ChatRequest) -> Reply:
+        """Ask the model; that it declined is an answer, however it is told.
+
+        Raises:
+            EmptyReplyError: it said nothing; what that cost is counted.
+            RigError: it failed.
+        """
+        try:
+            return await self._model.complete(request)
+        except RefusedError as error:
+            category = error.category
+        except EmptyReplyError as error:
+            self._state = with_empty_reply(self._state, error.usage)
+            raise
+        return Reply(finish_reason="content_filter", refusal=category, model=self._state.model)
+
+    def _chat_request(self) -> ChatRequest:
+        state, request = self._state, self._request
+        messages: Sequence[Message] = state.messages
+        if state.rules.output is not None and state.rules.output.instructions:
+            messages = with_instructions(messages, state.rules.output.instructions)
+        if state.notice:
+            messages = with_notice(messages, state.notice)
+        return ChatRequest(
+            model=request.model,
+            messages=messages,
+            max_tokens=request.max_tokens,
+            tools=() if state.closing else self._tools,
+            options=_options(request.options, state),
+        )
+
+    # Its calls
+
+    async def _answer(self, calls: Sequence[Admitted]) -> None:
+        """Answer calls in order; neighbours that all are concurrent run together.
+
+        Raises:
+            ToolError: a tool failed for good; calls after it are not run.
+        """
+        for together, neighbours in groupby(calls, key=_runs_with_neighbours):
+            group = [*neighbours]
+            if together and len(group) > 1:
+                await self._answer_together(group)
+            else:
+                for one in group:
+                    await self._answer_one(one)
+
+    async def _answer_one(self, admitted: Admitted) -> None:
+        """Answer one call.
+
+        Raises:
+            ToolError: the tool failed for good.
+        """
+        one = await self._confirmed(admitted)
+        failure: ToolError | None = None
+        if isinstance(one, ReadyCall):
+            await self._emit(ToolStarted(call=one.call))
+            one, failure = await self._execute(one)
+        await self._record([one])
+        if failure is not None:
+            raise failure
+
+    async def _answer_together(self, group: Sequence[Admitted]) -> None:
+        """Run neighbours at the same time; their results keep their order.
+
+        Raises:
+            ToolError: a tool failed for good; the others were cancelled.
+        """
+        calls = [await self._confirmed(one) for one in group]
+        outcomes: list[ToolOutcome | None] = [
+            None if isinstance(one, ReadyCall) else one for one in calls
+        ]
+        failures: list[ToolError] = []
+        limiter = anyio.CapacityLimiter(MAX_CONCURRENT_CALLS)
+
+        async def answer_at(index: int, ready: ReadyCall) -> None:
+            async with limiter:
+                outcomes[index], failure = await self._execute(ready)
+            if failure is not None:
+                failures.append(failure)
+                tasks.cancel_scope.cancel()
+
+        for one in calls:
+            if isinstance(one, ReadyCall):
+                await self._emit(ToolStarted(call=one.call))
+        try:
+            async with anyio.create_task_group() as tasks:
+                for index, one in enumerate(calls):
+                    if isinstance(one, ReadyCall):
+                        tasks.start_soon(answer_at, index, one)
+        finally:
+            # Also when a deadline ended the group: what was done is part of the partial result.
+            finished = [outcome for outcome in outcomes if outcome is not None]
+            events = self._noted(finished)
+        for event in events:
+            await self._emit(event)
+        if failures:
+            raise failures[0]
+
+    async def _confirmed(self, one: Admitted) -> Admitted:
+        """The call, or its answer when somebody who was asked said no."""
+        confirm = self._request.confirm
+        if not isinstance(one, ReadyCall) or not one.tool.confirm or confirm is None:
+            return one
+        if one.call.id in self._request.approve:
+            return one
+        decision = confirm(one.call)
+        if isawaitable(decision):
+            decision = await decision
+        return one if decision is True else refused(one.call, DECLINED)
+
+    async def _execute(self, ready: ReadyCall) -> tuple[ToolOutcome, ToolError | None]:
+        """Run one call; a fatal error is its outcome as well."""
+        context = ToolContext(
+            call=ready.call, iteration=max(1, self._state.iterations), deps=self._request.deps
+        )
+        self._running.append(ready.call)
+        failure: ToolError | None = None
+        try:
+            outcome = await run_ready(ready, context)
+        except ToolError as error:
+            failure = error
+            outcome = ToolOutcome(call=ready.call, content=error_text(error), is_error=True)
+        # Not in a finally: a call that was cancelled stays listed, for the partial transcript.
+        self._running.remove(ready.call)
+        return outcome, failure
+
+    async def _record(self, outcomes: Sequence[ToolOutcome]) -> None:
+        for event in self._noted(outcomes):
+            await self._emit(event)
+
+    def _noted(self, outcomes: Sequence[ToolOutcome]) -> list[ToolFinished]:
+        """Put outcomes into the state; what is to be told of them."""
+        for outcome in outcomes:
+            self._state = answered(self._state, outcome)
+        told = self._state.outcomes[len(self._state.outcomes) - len(outcomes) :]
+        return [ToolFinished(outcome=outcome) for outcome in told]
+
+    async def _emit(self, event: RunEvent) -> None:
+        if self._request.on_event is None:
+            return
+        waiting = self._request.on_event(event)
+        if isawaitable(waiting):
+            await waiting
+
+
+def _rules(request: RunRequest[OutputT]) -> Rules:
+    return Rules(
+        max_iterations=request.max_iterations,
+        on_limit=request.on_limit,
+        budget_tokens=request.budget.tokens if request.budget else None,
+        may_ask=request.confirm is not None,
+        output=output_for(request.output) if request.output is not None else None,
+    )
+
+
+def _options(options: ChatOptions, state: RunState) -> ChatOptions:
+    """The options of the next request.
+
+    A choice that forces a call is for the first round: the model could never answer. Without tools,
+    several servers refuse both fields.
+    """
+    if state.closing is not None:
+        return replace(options, tool_choice=None, parallel_tool_calls=None)
+    if state.iterations and options.tool_choice not in {None, "auto", "none"}:
+        return replace(options, tool_choice=None)
+    return options
+
+
+def _runs_with_neighbours(one: Admitted) -> bool:
+    return isinstance(one, ReadyCall) and one.tool.concurrent

@@ -1,0 +1,138 @@
+"""Where a run stands, and what its driver can be told to do. Values only, no I/O."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from rig.agent.calling import ReadyCall
+from rig.agent.output import Output
+from rig.errors import RigError
+from rig.events import RunResult, Termination, ToolOutcome
+from rig.messages import Message, ToolCall, Usage
+from rig.model import Reply
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What bounds a run and how its answer is read.
+
+    Attributes:
+        max_iterations: rounds of request and reply.
+        on_limit: raise at a limit, or make one last request without tools.
+        budget_tokens: tokens all requests may cost together, None for no limit.
+        may_ask: somebody can be asked to confirm a call while the run goes on.
+        output: how a typed answer is read; None for text.
+    """
+
+    max_iterations: int = 8
+    on_limit: Literal["raise", "answer"] = "raise"
+    budget_tokens: int | None = None
+    may_ask: bool = False
+    output: Output[Any] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeat:
+    """How often in a row a call gave one result."""
+
+    content: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunState:
+    """A run between two awaits.
+
+    Attributes:
+        rules: what bounds it.
+        messages: the transcript; prepared, but for calls that are being answered.
+        iterations: completed rounds.
+        outcomes: the answered calls, in order.
+        usage: the sum over all replies.
+        spent_tokens: the same in tokens, estimated where nothing was reported.
+        last_tokens: what the last round cost, in tokens.
+        text: the last visible text.
+        model: the name the server last gave.
+        rejected: a typed answer was refused once already.
+        closing: why the next reply is the last and gets no tools; None while it is not.
+        notice: what the model is told with the next request, "" for nothing.
+        repeats: the results of the last round, by name and arguments of the call.
+        fresh_repeats: the same for the round under way.
+    """
+
+    rules: Rules = Rules()
+    messages: tuple[Message, ...] = ()
+    iterations: int = 0
+    outcomes: tuple[ToolOutcome, ...] = ()
+    usage: Usage = Usage()
+    spent_tokens: int = 0
+    last_tokens: int = 0
+    text: str = ""
+    model: str = ""
+    rejected: bool = False
+    closing: Termination | None = None
+    notice: str = ""
+    repeats: Mapping[tuple[str, str], Repeat] = field(default_factory=dict[tuple[str, str], Repeat])
+    fresh_repeats: Mapping[tuple[str, str], Repeat] = field(
+        default_factory=dict[tuple[str, str], Repeat]
+    )
+
+
+Admitted = ReadyCall | ToolOutcome
+"""A call that may run, or the answer of one that must not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """Send the transcript; with tools unless the state is closing."""
+
+    state: RunState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskAgain:
+    """Tell of the rejected answer, then send the transcript."""
+
+    state: RunState
+    problem: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdmitCalls:
+    """Check which of these calls can run; nothing of them is in the transcript yet.
+
+    Attributes:
+        reply: the reply that holds them.
+        calls: its calls, with ids that are unique in the run.
+    """
+
+    state: RunState
+    reply: Reply
+    calls: tuple[ToolCall, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallTools:
+    """Answer these calls, in order: run those that are ready, pass on the answers of the others."""
+
+    state: RunState
+    calls: tuple[Admitted, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finish:
+    """The run is over and has a result."""
+
+    result: RunResult[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fail:
+    """The run is over without an answer."""
+
+    state: RunState
+    error: RigError
+
+
+Step = Ask | AskAgain | AdmitCalls | CallTools | Finish | Fail
+"""What a driver has to do next."""

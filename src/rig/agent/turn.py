@@ -1,0 +1,411 @@
+"""What comes next in a run: decided here as values, awaited in `rig.agent.run`. No I/O.
+
+    Ask --> next_step --> AdmitCalls --> plan_calls --> CallTools --> before_request --> Ask
+               |--> AskAgain --> (as Ask)    `--> Finish                    `--> Fail
+               |--> Finish
+               `--> Fail
+
+Whether a reply is an answer is decided by its calls and its text, never by finish_reason: `stop`,
+`tool_calls` and `function_call` all occur with and without calls. Only `length` is believed, and it is
+looked at first, because a cut reply can hold what looks like whole calls.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from rig.agent.calling import ReadyCall
+from rig.agent.calls import give_ids, sendable
+from rig.agent.history import Prepared, assistant_turn, prepare, tool_turn
+from rig.agent.output import Rejected
+from rig.agent.prompt import CUT_REPLY, LAST_CALL, is_said, rejection
+from rig.agent.results import refusal
+from rig.agent.state import (
+    AdmitCalls,
+    Admitted,
+    Ask,
+    AskAgain,
+    CallTools,
+    Fail,
+    Finish,
+    Repeat,
+    RunState,
+    Step,
+)
+from rig.errors import (
+    BudgetExceededError,
+    EmptyReplyError,
+    IterationLimitError,
+    OutputLimitError,
+    ProtocolError,
+    RigError,
+    ToolError,
+)
+from rig.events import RunResult, Termination, ToolOutcome
+from rig.messages import Message, ToolCall, Usage
+from rig.model import Reply
+
+MAX_CALLS_PER_REPLY = 32
+"""Calls one reply may hold. The cap of rounds bounds requests, not work: a reply within the response
+cap has room for thousands of side effects. Of a reply with more, none is run."""
+
+WARN_REPEATS = 5
+"""Rounds in a row in which a call gave the very same result before the model is told so."""
+
+MAX_REPEATS = 10
+"""The same, before the call is no longer run. Results count, so that polling is never stopped while
+something changes."""
+
+LAST_ROUNDS_KEPT = 2
+"""Requests of the last one's size that a token budget must still pay for before tools are offered
+again, where the run has to end with an answer: a round of tools, and the answer to it."""
+
+DECLINED = "the user declined this call; it was NOT executed"
+"""Answers a call that needed a confirmation and did not get one, after `error: `."""
+
+REPEATED = (
+    f"this call gave the same result {MAX_REPEATS} times in a row, so it was NOT executed again; "
+    "do something else, or answer with what you know"
+)
+"""Answers a call that leads nowhere, after `error: `."""
+
+INTERRUPTED = "error: the run ended while this call was being executed; it may have taken effect"
+"""Answers, in a partial transcript, a call that was cut off: who goes on has to look before acting."""
+
+REPEAT_WARNING = "(this call has now given the same result {count} times in a row)"
+"""Added to a result that the model keeps asking for."""
+
+
+def next_step(state: RunState, reply: Reply, *, tokens: int = 0) -> Step:
+    """What follows from a reply.
+
+    Args:
+        state: the run before the reply.
+        reply: what the model answered.
+        tokens: what the round cost, in tokens.
+    """
+    state = _after_reply(state, reply, tokens)
+    for rule in _RULES:
+        step = rule(state, reply)
+        if step is not None:
+            return step
+    return _answer(state, reply)
+
+
+def plan_calls(step: AdmitCalls, admitted: tuple[Admitted, ...]) -> CallTools | Finish:
+    """What follows once it is known which calls of a reply can run.
+
+    Args:
+        step: the calls.
+        admitted: the same calls, each ready or answered, in order.
+
+    Returns:
+        The calls to answer; or the end of the run, before any of them runs, when one that could run
+        needs a confirmation and nobody can be asked. Those that can't run are answered all the same.
+    """
+    planned = tuple(_unless_repeated(step.state, one) for one in admitted)
+    turn = assistant_turn(step.reply, [_recorded(one) for one in planned])
+    state = _with_turns(step.state, turn)
+    waits = any(isinstance(one, ReadyCall) and one.tool.confirm for one in planned)
+    if not waits or state.rules.may_ask:
+        return CallTools(state=state, calls=planned)
+    for one in planned:
+        state = answered(state, one) if isinstance(one, ToolOutcome) else state
+    result = replace(
+        partial_result(state),
+        termination=Termination.NEEDS_CONFIRMATION,
+        pending=tuple(one.call for one in planned if isinstance(one, ReadyCall)),
+    )
+    return Finish(result=result)
+
+
+def refused(call: ToolCall, problem: str) -> ToolOutcome:
+    """The answer of a call that is not run.
+
+    Args:
+        call: the call.
+        problem: why, said to the model.
+    """
+    return ToolOutcome(call=call, content=refusal(problem), is_error=True, executed=False)
+
+
+def answered(state: RunState, outcome: ToolOutcome) -> RunState:
+    """The run after one of its calls was answered.
+
+    Args:
+        state: the run before.
+        outcome: the answer.
+    """
+    key = (outcome.call.name, outcome.call.arguments)
+    repeat = _repeat(state.repeats.get(key), outcome)
+    if outcome.executed and repeat.count >= WARN_REPEATS:
+        warning = REPEAT_WARNING.format(count=repeat.count)
+        outcome = replace(outcome, content=f"{outcome.content}\n\n{warning}")
+    return replace(
+        _with_turns(state, tool_turn(outcome.call, outcome.content)),
+        outcomes=(*state.outcomes, outcome),
+        fresh_repeats={**state.fresh_repeats, key: repeat},
+    )
+
+
+def before_request(state: RunState) -> Ask | Fail:
+    """Whether there may be another request, and with tools or without.
+
+    Args:
+        state: the run with all calls of its last reply answered.
+    """
+    state = replace(
+        state, messages=Prepared(state.messages), repeats=state.fresh_repeats, fresh_repeats={}
+    )
+    answers = state.rules.on_limit == "answer"
+    if not _tokens_left(state):
+        return Fail(state=state, error=_out_of_tokens())
+    if state.iterations >= state.rules.max_iterations:
+        if answers:
+            return _last_request(state, Termination.ITERATION_LIMIT, LAST_CALL)
+        return Fail(state=state, error=_out_of_rounds(state))
+    if answers and _scarce(state):
+        return _last_request(state, Termination.BUDGET_EXHAUSTED, LAST_CALL)
+    return Ask(state=state)
+
+
+def with_empty_reply(state: RunState, usage: Usage | None) -> RunState:
+    """The run after a round whose reply held nothing.
+
+    Args:
+        state: the run before.
+        usage: what the reply cost all the same, None when not even that is known.
+    """
+    return _after_reply(state, Reply(usage=usage or Usage()), 0)
+
+
+def partial_result(state: RunState, error: RigError | None = None) -> RunResult[Any]:
+    """How far a run came.
+
+    Args:
+        state: the run.
+        error: what ended it, None when nothing did.
+
+    Returns:
+        The result. With an error, its transcript is closed, so that it can be continued, and its
+        `termination` is None unless one of the words fits the error.
+    """
+    fitting = (word for kinds, word in _TERMINATIONS if isinstance(error, kinds))
+    return RunResult(
+        text=state.text,
+        iterations=state.iterations,
+        tool_calls=state.outcomes,
+        usage=state.usage,
+        messages=prepare(state.messages) if error else state.messages,
+        model=state.model,
+        termination=next(fitting, None) if error else Termination.COMPLETED,
+    )
+
+
+_TERMINATIONS: tuple[tuple[tuple[type[RigError], ...], Termination], ...] = (
+    ((IterationLimitError,), Termination.ITERATION_LIMIT),
+    ((BudgetExceededError, OutputLimitError), Termination.BUDGET_EXHAUSTED),
+    ((ToolError,), Termination.TOOL_FAILURE),
+)
+
+
+# Rules: each looks at a reply for one thing; the first that has something to say decides.
+
+
+def _cut(state: RunState, reply: Reply) -> Step | None:
+    """A reply that hit max_tokens; its calls may be cut and are never looked at."""
+    if reply.finish_reason != "length":
+        return None
+    if state.rules.on_limit == "answer":
+        if is_said(reply.text) and not reply.tool_calls and state.rules.output is None:
+            return _finish(_with_text_turn(state, reply), Termination.BUDGET_EXHAUSTED)
+        if state.closing is None and _tokens_left(state):
+            return _last_request(state, Termination.BUDGET_EXHAUSTED, CUT_REPLY)
+    error = OutputLimitError(
+        "the reply was cut off at max_tokens: raise max_tokens, or ask for less"
+    )
+    error.text = reply.text
+    return Fail(state=_with_text_turn(state, reply), error=error)
+
+
+def _declined(state: RunState, reply: Reply) -> Step | None:
+    """A refusal is an outcome: the same request would be refused again."""
+    if reply.refusal is None:
+        return None
+    result = partial_result(_with_text_turn(state, reply))
+    return Finish(result=replace(result, termination=Termination.REFUSED, refusal=reply.refusal))
+
+
+def _called_once_more(state: RunState, reply: Reply) -> Step | None:
+    """Calls, and no text, in the reply that was to be the last."""
+    if state.closing is None or not reply.tool_calls or is_said(reply.text):
+        return None
+    rounds = state.closing is Termination.ITERATION_LIMIT
+    return Fail(state=state, error=_out_of_rounds(state) if rounds else _out_of_tokens())
+
+
+def _too_many_calls(state: RunState, reply: Reply) -> Step | None:
+    """More work than one reply may ask for."""
+    if state.closing is not None or len(reply.tool_calls) <= MAX_CALLS_PER_REPLY:
+        return None
+    if state.rules.on_limit == "answer" and _tokens_left(state):
+        return _last_request(state, Termination.ITERATION_LIMIT, LAST_CALL)
+    error = IterationLimitError(
+        f"one reply held {len(reply.tool_calls)} tool calls, more than {MAX_CALLS_PER_REPLY}; "
+        "none was executed"
+    )
+    return Fail(state=_with_text_turn(state, reply), error=error)
+
+
+def _overspent(state: RunState, reply: Reply) -> Step | None:
+    """Past the token budget. Calls are not run when nobody will read their results."""
+    if state.closing is not None:
+        return None
+    if reply.tool_calls:
+        over = not _tokens_left(state)
+    else:
+        over = _over_budget(state) and state.rules.on_limit == "raise"
+    return Fail(state=_with_text_turn(state, reply), error=_out_of_tokens()) if over else None
+
+
+def _nameless(state: RunState, reply: Reply) -> Step | None:
+    """Nothing but calls without a name: nothing to run, and no answer either."""
+    if state.closing is not None or not reply.tool_calls:
+        return None
+    if any(call.name for call in reply.tool_calls):
+        return None
+    error = ProtocolError("the reply holds tool calls, but none of them names a tool")
+    return Fail(state=_with_text_turn(state, reply), error=error)
+
+
+def _calling(state: RunState, reply: Reply) -> Step | None:
+    """Calls to look at."""
+    if state.closing is not None or not reply.tool_calls:
+        return None
+    calls = give_ids(reply.tool_calls, state.messages)
+    return AdmitCalls(state=state, reply=reply, calls=calls)
+
+
+def _empty(state: RunState, reply: Reply) -> Step | None:
+    """Neither calls nor text, whatever finish_reason promised."""
+    if is_said(reply.text):
+        return None
+    error = EmptyReplyError("the reply holds neither text nor a tool call")
+    error.reasoning = reply.reasoning
+    error.usage = reply.usage
+    return Fail(state=state, error=error)
+
+
+_RULES: tuple[Callable[[RunState, Reply], Step | None], ...] = (
+    _cut,
+    _declined,
+    _called_once_more,
+    _too_many_calls,
+    _overspent,
+    _nameless,
+    _calling,
+    _empty,
+)
+
+
+def _answer(state: RunState, reply: Reply) -> Step:
+    """A reply that is text: the answer, or something that was to be a typed one and is not."""
+    state = _with_text_turn(state, reply)
+    output = state.rules.output
+    value: object = output.read(reply.text) if output is not None else None
+    if isinstance(value, Rejected):
+        return _ask_again(state, value)
+    over = Termination.BUDGET_EXHAUSTED if _over_budget(state) else Termination.COMPLETED
+    return _finish(state, state.closing or over, value)
+
+
+def _ask_again(state: RunState, rejected: Rejected) -> Step:
+    """Once, and only while the run may send requests at all."""
+    rounds_left = state.iterations < state.rules.max_iterations
+    if state.rejected or state.closing is not None or not rounds_left or not _tokens_left(state):
+        return Fail(state=state, error=rejected.error())
+    question = Message(role="user", content=rejection(rejected.problem))
+    state = replace(state, messages=prepare((*state.messages, question)), rejected=True)
+    return AskAgain(state=state, problem=rejected.problem)
+
+
+# States
+
+
+def _after_reply(state: RunState, reply: Reply, tokens: int) -> RunState:
+    return replace(
+        state,
+        iterations=state.iterations + 1,
+        usage=state.usage + reply.usage if state.iterations else reply.usage,
+        spent_tokens=state.spent_tokens + tokens,
+        last_tokens=tokens,
+        text=reply.text if is_said(reply.text) else state.text,
+        model=reply.model or state.model,
+        notice="",
+    )
+
+
+def _with_turns(state: RunState, *turns: Message) -> RunState:
+    return replace(state, messages=(*state.messages, *turns))
+
+
+def _with_text_turn(state: RunState, reply: Reply) -> RunState:
+    """The reply recorded without its calls."""
+    turn = assistant_turn(reply, ())
+    return _with_turns(state, turn) if is_said(turn.content) else state
+
+
+def _finish(state: RunState, termination: Termination, output: object = None) -> Finish:
+    return Finish(result=replace(partial_result(state), termination=termination, output=output))
+
+
+def _last_request(state: RunState, why: Termination, notice: str) -> Ask:
+    return Ask(state=replace(state, closing=why, notice=notice))
+
+
+def _over_budget(state: RunState) -> bool:
+    limit = state.rules.budget_tokens
+    return limit is not None and state.spent_tokens > limit
+
+
+def _tokens_left(state: RunState) -> bool:
+    limit = state.rules.budget_tokens
+    return limit is None or state.spent_tokens < limit
+
+
+def _scarce(state: RunState) -> bool:
+    """What is left may not pay for another round of tools and for the answer too."""
+    limit = state.rules.budget_tokens
+    return limit is not None and limit - state.spent_tokens < LAST_ROUNDS_KEPT * state.last_tokens
+
+
+def _out_of_tokens() -> BudgetExceededError:
+    return BudgetExceededError("the token budget of the run is used up", reason="tokens")
+
+
+def _out_of_rounds(state: RunState) -> IterationLimitError:
+    return IterationLimitError(
+        f"the model was still calling tools after {state.iterations} rounds: "
+        "raise max_iterations, or ask for less"
+    )
+
+
+# Calls
+
+
+def _recorded(one: Admitted) -> ToolCall:
+    return sendable(one.call, one.content if isinstance(one, ToolOutcome) else "")
+
+
+def _unless_repeated(state: RunState, one: Admitted) -> Admitted:
+    if isinstance(one, ToolOutcome):
+        return one
+    repeat = state.repeats.get((one.call.name, one.call.arguments))
+    return refused(one.call, REPEATED) if repeat and repeat.count >= MAX_REPEATS else one
+
+
+def _repeat(before: Repeat | None, outcome: ToolOutcome) -> Repeat:
+    """How often in a row this result has come now; a call that was not run changes nothing."""
+    if before is None or (outcome.executed and before.content != outcome.content):
+        return Repeat(content=outcome.content, count=1)
+    return replace(before, count=before.count + 1) if outcome.executed else before
