@@ -324,3 +324,53 @@ async def test_a_callable_that_fails_fails_the_block() -> None:
             httpx.AsyncClient(trust_env=False) as client,
         ):
             assert (await post(client, backend)).status_code == 500
+
+
+async def test_a_deaf_server_accepts_and_never_reads() -> None:
+    async with (
+        FakeBackend().serve(deaf=True) as backend,
+        await anyio.connect_tcp("127.0.0.1", backend.port) as client,
+    ):
+        with anyio.move_on_after(0.2) as scope:
+            await client.send(b"x" * 20_000_000)
+        assert scope.cancelled_caught
+        assert backend.connections.opened == 1
+        assert backend.requests == []
+
+
+async def test_what_is_no_request_gets_a_400_and_is_not_recorded() -> None:
+    async with (
+        FakeBackend("ok").serve() as backend,
+        await anyio.connect_tcp("127.0.0.1", backend.port) as client,
+    ):
+        await client.send(b"hello there\r\n\r\n")
+        assert (await client.receive()).startswith(b"HTTP/1.1 400 Bad Request\r\n")
+        with pytest.raises(anyio.EndOfStream):
+            await client.receive()
+        assert backend.requests == []
+
+
+async def test_requests_sent_in_one_go_are_answered_in_order() -> None:
+    async with (
+        FakeBackend(raw(b"one"), raw(b"two"), raw(b"three", Close())).serve() as backend,
+        await anyio.connect_tcp("127.0.0.1", backend.port) as client,
+    ):
+        await client.send(b"GET / HTTP/1.1\r\n\r\n" * 3)
+        received = b"".join([data async for data in client])
+        assert received == b"one"  # raw bytes without a head end the connection
+
+
+async def test_kept_alive_raw_answers_are_sent_byte_for_byte() -> None:
+    answers = [raw(data, keep_alive=True) for data in (b"one", b"two")]
+    async with (
+        FakeBackend(*answers, raw(b"three")).serve() as backend,
+        await anyio.connect_tcp("127.0.0.1", backend.port) as client,
+    ):
+        await client.send(b"GET / HTTP/1.1\r\n\r\n" * 3)
+        assert b"".join([data async for data in client]) == b"onetwothree"
+
+
+async def test_waiting_for_what_never_comes_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rig.testing.backend.WAIT_S", 0.05)
+    with pytest.raises(TimeoutError):
+        await FakeBackend().wait_for_requests(1)

@@ -16,7 +16,16 @@ from rig.testing.answers import (
     repeat,
 )
 from rig.testing.backend import FakeBackend
-from rig.testing.completions import call_deltas, completion, models, reply, sse, stream
+from rig.testing.completions import (
+    Call,
+    call_deltas,
+    completion,
+    encode_event,
+    models,
+    reply,
+    sse,
+    stream,
+)
 from rig.testing.connections import Connections
 from rig.testing.examples import example_exchanges
 from rig.testing.local import LocalModel
@@ -27,6 +36,7 @@ from rig.testing.steps import Close, Hang, Pause, Reset, Step, Until
 
 __all__ = [
     "Answer",
+    "Call",
     "Close",
     "Connections",
     "FakeBackend",
@@ -48,6 +58,7 @@ __all__ = [
     "chunked",
     "completion",
     "deflated",
+    "encode_event",
     "example_exchanges",
     "faults",
     "gzipped",

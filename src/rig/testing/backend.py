@@ -14,7 +14,7 @@ from rig.testing.background import in_background
 from rig.testing.connections import Connections
 from rig.testing.received import ReceivedRequest
 from rig.testing.script import Script
-from rig.testing.server import serve_forever
+from rig.testing.server import Setting, serve_forever
 from rig.testing.sockets import LOOPBACK, listen
 from rig.testing.transport import FakeTransport
 
@@ -84,13 +84,16 @@ class FakeBackend:
         return self._script.unused
 
     @asynccontextmanager
-    async def serve(self, *, tls: ssl.SSLContext | None = None) -> AsyncGenerator[Self]:
+    async def serve(
+        self, *, tls: ssl.SSLContext | None = None, deaf: bool = False
+    ) -> AsyncGenerator[Self]:
         """Serve on a free loopback port until the block ends.
 
         The block's own exception comes out as it is, never in a group.
 
         Args:
             tls: a server context with a certificate; None serves plain HTTP.
+            deaf: accept connections and never read: writes of a large request then stall.
 
         Raises:
             Exception: what a callable answer raised, when the block itself did not fail.
@@ -98,7 +101,7 @@ class FakeBackend:
         with listen() as listener:
             self.port = listener.getsockname()[1]
             self._scheme = "https" if tls else "http"
-            async with in_background(partial(self._serve, listener, tls)):
+            async with in_background(partial(self._serve, listener, tls, deaf)):
                 yield self
         if self._failure is not None:
             raise self._failure
@@ -129,10 +132,15 @@ class FakeBackend:
                 self._changes.append(change)
                 await change.wait()
 
-    async def _serve(self, listener: socket.socket, tls: ssl.SSLContext | None) -> None:
-        await serve_forever(
-            listener, self._answer_or_500, self.connections, tls=tls, changed=self._changed
+    async def _serve(self, listener: socket.socket, tls: ssl.SSLContext | None, deaf: bool) -> None:
+        setting = Setting(
+            answerer=self._answer_or_500,
+            connections=self.connections,
+            changed=self._changed,
+            tls=tls,
+            deaf=deaf,
         )
+        await serve_forever(listener, setting)
 
     async def _answer_or_raise(self, request: ReceivedRequest) -> Answer:
         self.requests.append(request)

@@ -3,6 +3,7 @@
 import socket
 import ssl
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 import anyio
 from anyio.abc import ByteStream
@@ -21,53 +22,53 @@ MAX_PIPELINED_BYTES = 1 << 20
 Answerer = Callable[[ReceivedRequest], Awaitable[Answer]]
 
 
-async def serve_forever(
-    listener: socket.socket,
-    answerer: Answerer,
-    connections: Connections,
-    *,
-    tls: ssl.SSLContext | None,
-    changed: Callable[[], None],
-) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What every connection of a server shares.
+
+    Attributes:
+        answerer: records a request and chooses its answer.
+        connections: counts.
+        changed: called after every change of the counts.
+        tls: the server's certificate; None for plain TCP.
+        deaf: never read.
+    """
+
+    answerer: Answerer
+    connections: Connections
+    changed: Callable[[], None]
+    tls: ssl.SSLContext | None = None
+    deaf: bool = False
+
+
+async def serve_forever(listener: socket.socket, setting: Setting) -> None:
     """Accept connections until cancelled.
 
     Args:
         listener: a listening socket.
-        answerer: records a request and chooses its answer.
-        connections: counts.
-        tls: the server's certificate; None for plain TCP.
-        changed: called after every change of the counts.
+        setting: what the connections share.
     """
     async with anyio.create_task_group() as tasks:
         while True:
-            accepted = await accept(listener)
-            session = _Session(accepted, answerer, connections, tls, changed)
+            session = _Session(await accept(listener), setting)
             tasks.start_soon(session.run)
 
 
 class _Session:
     """One connection, from accept to close."""
 
-    def __init__(
-        self,
-        transport: SocketStream,
-        answerer: Answerer,
-        connections: Connections,
-        tls: ssl.SSLContext | None,
-        changed: Callable[[], None],
-    ) -> None:
+    def __init__(self, transport: SocketStream, setting: Setting) -> None:
         self._transport = transport
-        self._answerer = answerer
-        self._connections = connections
-        self._tls = tls
-        self._changed = changed
-        self._number = connections.start()
+        self._setting = setting
+        self._number = setting.connections.start()
         self._reader = RequestReader(self._number)
 
     async def run(self) -> None:
         """Serve the connection; ends quietly whatever the client does."""
-        self._changed()
+        self._setting.changed()
         try:
+            if self._setting.deaf:
+                await anyio.sleep_forever()
             stream = await self._secured()
             if stream is not None:
                 await self._serve(stream)
@@ -76,22 +77,25 @@ class _Session:
         finally:
             with anyio.CancelScope(shield=True):
                 await self._transport.aclose()
-            self._connections.end()
-            self._changed()
+            self._setting.connections.end()
+            self._setting.changed()
 
     async def _secured(self) -> ByteStream | None:
-        if self._tls is None:
+        if self._setting.tls is None:
             return self._transport
         try:
             return await TLSStream.wrap(
-                self._transport, server_side=True, ssl_context=self._tls, standard_compatible=False
+                self._transport,
+                server_side=True,
+                ssl_context=self._setting.tls,
+                standard_compatible=False,
             )
         except ssl.SSLError:
             return None  # a client that does not trust us says so and goes
 
     async def _serve(self, stream: ByteStream) -> None:
         while (request := await self._next_request(stream)) is not None:
-            self._connections.requests[self._number] += 1
+            self._setting.connections.requests[self._number] += 1
             if not await self._answer(stream, request):
                 return
 
@@ -112,7 +116,7 @@ class _Session:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._watch, stream, request, tasks.cancel_scope)
             try:
-                chosen = await self._answerer(request)
+                chosen = await self._setting.answerer(request)
                 keep_open = await self._play(stream, chosen) and stays_open(chosen, request)
             except (anyio.BrokenResourceError, anyio.ClosedResourceError, ssl.SSLError):
                 request.disconnected.set()

@@ -164,7 +164,7 @@ class _Dechunker:
         except ValueError:
             raise BrokenAnswerError("a chunk has no size") from None
         if size == 0:
-            self.complete = True
-        else:
-            self._left, self._buffer = size + 2, rest
+            self.complete = b"\r\n\r\n" in self._buffer  # behind the trailers, if any
+            return self.complete
+        self._left, self._buffer = size + 2, rest
         return True
