@@ -13,10 +13,11 @@ CLOSE_S = 5.0
 class Body:
     """The raw bytes of an answer that has begun, read one by one and closed once."""
 
-    __slots__ = ("_ours", "_parts", "_ready", "_response")
+    __slots__ = ("_ended", "_ours", "_parts", "_ready", "_response")
 
     def __init__(self, response: httpx.Response, *, ours: bool) -> None:
         self._ours = ours
+        self._ended = False
         self._response = response
         # A mock or a hook has read it all, and httpx has decoded it.
         self._ready: list[bytes] | None = None
@@ -33,11 +34,13 @@ class Body:
         """The next bytes, None at the end."""
         if self._ready is not None:
             return self._ready.pop() if self._ready else None
-        return await anext(self._parts, None)
+        raw = await anext(self._parts, None)
+        self._ended = raw is None
+        return raw
 
     async def close(self) -> None:
         """Close the answer; over rig's own transport that needs no await, and can't be cancelled."""
-        if self._ours:
+        if self._ours or self._ended:
             await self._end()
             return
         with anyio.move_on_after(CLOSE_S, shield=True):

@@ -173,7 +173,8 @@ class HTTP:
         max_response_bytes: int = MAX_RESPONSE_BYTES,
     ) -> None:
         self._base = parse_url(base_url)
-        self._urls: dict[str, httpx.URL] = {}
+        self._urls: dict[str, PrivateURL] = {}
+        self._foreign_urls: dict[str, Any] = {}  # the same, parsed by the caller's library
         self._timeouts = timeouts
         self._max_response_bytes = max_response_bytes
         self._ours = http_client is None
@@ -343,7 +344,7 @@ class HTTP:
         if headers and (own := header_pairs(headers)):
             fields = httpx.Headers({**fields, **dict(own)})
         if not self._ours:
-            return self._build_foreign(method, url, body, fields)
+            return self._build_foreign(method, path, url, body, fields)
         request = httpx.Request(
             method,
             url,
@@ -355,29 +356,31 @@ class HTTP:
         return request
 
     def _build_foreign(
-        self, method: str, url: httpx.URL, body: bytes, fields: httpx.Headers
+        self, method: str, path: str, url: PrivateURL, body: bytes, fields: httpx.Headers
     ) -> httpx.Request:
         """A request of the caller's client, with its headers, where ours don't say otherwise."""
         failure: RigError | None = None
         try:
             request: httpx.Request = self._client.build_request(
                 method,
-                httpx.URL.__str__(url),
+                self._foreign_urls.get(path) or url.text,
                 content=body or None,
-                headers=dict(fields),
+                headers=fields.multi_items(),
                 extensions=self._extensions,
             )
         except Exception as fault:
             if (failure := rig_error_from(fault, "first_byte")) is None:
                 raise
         else:
-            for name in NEVER_SENT - _FRAMING:
-                request.headers.pop(name, None)
-            request.headers["accept-encoding"] = ACCEPT_ENCODING
+            for name in _ACCOUNT:
+                if name in request.headers:
+                    del request.headers[name]
+            if path not in self._foreign_urls and len(self._foreign_urls) < MAX_URLS:
+                self._foreign_urls[path] = type(request.url)(url.text)
             return request
         raise failure
 
-    def _url(self, path: str) -> httpx.URL:
+    def _url(self, path: str) -> PrivateURL:
         """The URL of a path; a few are kept.
 
         Raises:
@@ -395,7 +398,7 @@ class HTTP:
 
 
 _DEFAULT_HEADERS = {"accept": "application/json", "user-agent": f"rig/{VERSION}"}
-_FRAMING = frozenset({"accept-encoding", "connection", "content-length", "transfer-encoding"})
+_ACCOUNT = frozenset(name for name in NEVER_SENT if name.startswith("openai-"))
 _NO_AUTH = httpx.Auth()
 
 

@@ -186,7 +186,7 @@ def _why_no_connection(fault: Exception) -> UpstreamError:
     if isinstance(fault, ssl.SSLCertVerificationError):
         return _failure("tls", str(fault.verify_message))
     if isinstance(fault, ssl.SSLError) and not isinstance(fault, ssl.SSLEOFError):
-        return _failure("tls", str(fault.reason or ""))
+        return _failure("tls", str(getattr(fault, "reason", None) or ""))
     if isinstance(fault, ConnectionRefusedError):
         return _failure("connect_refused")
     return _failure("connect_failed")
@@ -213,7 +213,7 @@ async def _resolve(host: str, port: int) -> list[_Address]:
     return [(family, kind, protocol, where) for family, kind, protocol, _, where in found]
 
 
-def _interleaved(addresses: list[_Address]) -> list[_Address]:
+def _interleaved(addresses: Sequence[_Address]) -> list[_Address]:
     """The resolver's order, with the families taking turns (RFC 8305 4)."""
     first = [address for address in addresses if address[0] == addresses[0][0]]
     others = [address for address in addresses if address[0] != addresses[0][0]]

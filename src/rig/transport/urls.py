@@ -11,6 +11,17 @@ from rig.transport.pool import origin_of
 class PrivateURL(httpx.URL):
     """A URL that doesn't show itself: httpx writes every request's into the log, keys in it and all."""
 
+    @property
+    def text(self) -> str:
+        """The whole URL."""
+        return super().__str__()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PrivateURL) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
     def __str__(self) -> str:
         return f"{self.scheme}://endpoint"
 
