@@ -2,6 +2,7 @@
 
 import pytest
 
+from rig.agent.tools import tool
 from rig.errors import ServerError
 from rig.messages import Message, ToolCall
 from rig.model import ChatRequest, Reply
@@ -40,3 +41,18 @@ async def test_running_out_is_a_failed_assertion() -> None:
     await model.complete(request("a"))
     with pytest.raises(AssertionError, match="asked 2 times and had 1"):
         await model.complete(request("b"))
+
+
+async def test_it_runs_agents_like_a_client() -> None:
+    @tool
+    async def add(a: int, b: int) -> int:
+        """Add two integers."""
+        return a + b
+
+    call = ToolCall(id="1", name="add", arguments='{"a": 1, "b": 2}')
+    model = ScriptedModel(Reply(tool_calls=(call,), finish_reason="tool_calls"), "The sum is 3.")
+    result = await model.run("add 1 and 2", max_tokens=100, tools=[add])
+    assert result.text == "The sum is 3."
+    assert [outcome.content for outcome in result.tool_calls] == ["3"]
+    assert model.requests[0].model == "scripted"
+    assert model.requests[1].messages[-1].role == "tool"

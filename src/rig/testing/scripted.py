@@ -6,6 +6,7 @@ from inspect import isawaitable
 
 import anyio.lowlevel
 
+from rig.client.running import RunMixin
 from rig.errors import RigError
 from rig.model import ChatRequest, Reply
 
@@ -15,8 +16,8 @@ ScriptedReply = (
 """One answer: a reply, its text, an error to raise, or a function of the request."""
 
 
-class ScriptedModel:
-    """Answers requests from a script, in order, and remembers them.
+class ScriptedModel(RunMixin):
+    """Answers requests from a script, in order, and remembers them; runs agents like a client.
 
     ```python
     model = ScriptedModel(
