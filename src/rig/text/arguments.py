@@ -1,4 +1,4 @@
-"""The arguments of a tool call as a model wrote them: one JSON object, or the reason it is none. No I/O.
+"""The arguments of a tool call as a model wrote them: one JSON object, or why there is none. No I/O.
 
 Drops what is recognisably not the model's: remains of fences, labels and special tokens around one
 whole object. Never adds a character, so a cut object stays cut, and never chooses: where a second
@@ -21,18 +21,19 @@ _SPECIAL = (
     r"|</[A-Za-z_][\w:.\-]{0,40}>?|\[/[A-Z_]{1,20}\]?"
     r"|<(?:s|bos|eos|pad|end_of_turn|start_of_turn|tool_call|function_call|tool_call\|)>"
 )
+_BLANKS = r"(?P<space>[ \t\n\r]+)|(?P<blank>[\s\ufeff\u200b]+)"
 _LEADING = re.compile(
-    rf"(?P<space>[ \t\n\r]+)|(?P<blank>[\s\ufeff\u200b]+)|(?P<fence>`{{3,8}}|~{{3,8}})|(?P<label>(?:json[5cl]?|JSON)\b:?)"
+    rf"{_BLANKS}|(?P<fence>`{{3,8}}|~{{3,8}})|(?P<label>(?:json[5cl]?|JSON)\b:?)"
     rf"|(?P<special_token>{_SPECIAL})"
 )
 _TRAILING = re.compile(
-    rf"(?P<space>[ \t\n\r]+)|(?P<blank>[\s\ufeff\u200b]+)|(?P<fence>`{{1,8}}|~{{3,8}})|(?P<stray_closer>[\]}}]+)"
-    rf"|(?P<special_token>{_SPECIAL}|</?$|<[|\uff5c]?$)"
+    rf"{_BLANKS}|(?P<fence>`{{1,8}}|~{{3,8}})|(?P<stray_closer>[\]}}]+)"
+    rf"|(?P<special_token>{_SPECIAL}|</?\Z|<[|\uff5c]?\Z)"
 )
 
 MAX_UNWRAPS: Final = 1
-"""Times a JSON string is opened to find the object: servers encode arguments twice (vllm-project/vllm
-#25729); three times has not been reported."""
+"""Times a JSON string is opened to find the object: servers encode arguments twice
+(vllm-project/vllm#25729); three times has not been reported."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,17 +13,33 @@ MAX_RUN_CHARS = 160
 """Characters of plain text between two markers of a header. The longest honest run is a recipient,
 `commentary to=functions.NAME json`, and tool names have 64 characters."""
 
-_WORDS = rf"[\w\s.=:/-]{{0,{MAX_RUN_CHARS}}}"
+_MARKERS = ("<|end|>", "<|start|>", "<|channel|>", "<|constrain|>", "<|message|>")
+_CHANNELS = ("analysis", "commentary", "final")
+_RUN = rf"[\w\s.=:/-]{{0,{MAX_RUN_CHARS}}}"
+_WORDS = rf"\b{_RUN}"
+_FLAGS = re.IGNORECASE | re.ASCII
 _HEADER = re.compile(
-    rf"(?:<\|end\|>\s{{0,8}})?(?P<start><\|start\|>\s?assistant\b[\w\s.=:/-]{{0,140}})?"
-    rf"(?:<\|channel\|>(?P<channel>{_WORDS}))?(?:<\|constrain\|>{_WORDS})?<\|message\|>",
-    re.IGNORECASE | re.ASCII,
+    rf"(?:<\|end\|>\s{{0,8}})?(?P<start><\|start\|>\s?assistant{_WORDS})?"
+    rf"(?:<\|channel\|>\s?(?P<channel>(?:{'|'.join(_CHANNELS)}){_WORDS}))?"
+    rf"(?:<\|constrain\|>\s?\w{_RUN})?<\|message\|>",
+    _FLAGS,
 )
+
+
+def _cut(*words: str) -> str:
+    """Return a pattern for the beginnings of words, where the text ends inside of one."""
+    beginnings = {word[:length] for word in words for length in range(len(word))}
+    return rf"(?:{'|'.join(map(re.escape, sorted(beginnings, key=len, reverse=True)))})\Z"
+
+
 # Everything a header can be before its `<|message|>` has arrived in full.
 _HEADER_PREFIX = re.compile(
-    rf"(?:<\|end\|>\s{{0,8}})?(?:<\|start\|>{_WORDS})?(?:<\|channel\|>{_WORDS})?"
-    rf"(?:<\|constrain\|>{_WORDS})?(?:<[|\w]{{0,11}})?",
-    re.IGNORECASE | re.ASCII,
+    rf"(?:<\|end\|>\s{{0,8}})?"
+    rf"(?:<\|start\|>\s?(?:assistant{_WORDS}|{_cut('assistant')}))?"
+    rf"(?:<\|channel\|>\s?(?:(?:{'|'.join(_CHANNELS)}){_WORDS}|{_cut(*_CHANNELS)}))?"
+    rf"(?:<\|constrain\|>\s?(?:\w{_RUN}|\Z))?"
+    rf"(?:{_cut(*_MARKERS)})?",
+    _FLAGS,
 )
 
 MessageKind = Literal["thought", "answer", "preamble", "call"]

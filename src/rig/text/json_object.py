@@ -42,8 +42,8 @@ def decode_json_object(
     in bytes of UTF-8, the earliest of equals. An empty object is an object.
 
     An object fails as a whole when it is not strict JSON (NaN, Infinity, a number that is no finite
-    float or has more than 4,300 digits, an unpaired surrogate, which could not be encoded again), or
-    is nested deeper than 10,000 levels; the search ends at one that is too deep. Every other depth
+    float or has more than 4,300 digits, an unpaired surrogate, which can't be encoded again), or is
+    nested deeper than 10,000 levels; the search ends at one that is too deep. Every other depth
     is returned, but from about 1,000 levels on Python's own json and `==` can't handle the result.
 
     Args:

@@ -6,8 +6,8 @@ ValueError at 4,301 digits. This scanner is strict (RFC 8259), iterative and lin
 is looked at a fixed number of times. It builds nothing.
 
 Stricter than the RFC's grammar in three places, so that whatever it calls complete can be decoded,
-encoded as UTF-8 and sent back: escaped or raw surrogates have to come in pairs, a number has to be
-finite as a float, and depth and digits are bounded.
+encoded as UTF-8 and sent back: escaped or raw surrogates have to come in pairs, a fraction or
+power has to be finite as a float, and depth and digits are bounded.
 """
 
 import math
@@ -22,7 +22,7 @@ objects of this depth can be built and freed, but `repr`, `==` and `json.dumps` 
 
 MAX_NUMBER_CHARS: Final = 4300
 """Characters of one number without its sign: what `int` takes by default
-(https://docs.python.org/3/library/stdtypes.html#int-max-str-digits): the conversion is quadratic."""
+(https://docs.python.org/3/library/stdtypes.html#int-max-str-digits): conversion is quadratic."""
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _HEX = "[0-9a-fA-F]"
@@ -103,7 +103,7 @@ class JSONScanner:
         self._step: Callable[[str], None] = self._value
 
     def run(self) -> Scan:
-        """Scan to the end of the value, the end of the text, or the first character that is wrong."""
+        """Scan up to the end of the value or of the text, or to the first wrong character."""
         text, skip_space = self._text, _SPACE.match
         while self._result is None:
             space = skip_space(text, self._position)
@@ -245,5 +245,7 @@ class JSONScanner:
 
 
 def _is_bounded(number: str) -> bool:
-    """Tell whether a number is finite and has few enough digits to be converted."""
-    return len(number.lstrip("-")) <= MAX_NUMBER_CHARS and math.isfinite(float(number))
+    """Tell whether a number can be converted: digits few enough, and finite if it is a float."""
+    if len(number.removeprefix("-")) > MAX_NUMBER_CHARS:
+        return False
+    return number.removeprefix("-").isdigit() or math.isfinite(float(number))

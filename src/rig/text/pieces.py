@@ -37,6 +37,11 @@ class Pieces:
         """True when the thought in progress has more than whitespace."""
         return self._thought.begun
 
+    @property
+    def showing(self) -> bool:
+        """True when visible text stands."""
+        return bool(self._shown)
+
     def take(self) -> list[Piece]:
         """Return the pieces since the last call."""
         taken, self._pieces = self._pieces, []

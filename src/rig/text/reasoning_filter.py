@@ -234,11 +234,16 @@ class ReasoningFilter:
                 self._joined.add(PARAGRAPH)
 
     def _cut_header(self, buffer: str, tag: Tag) -> int:
-        """Drop a header the end of the reply cut, unless it names a recipient: that is a call."""
+        """Drop a header that the end of the reply cut.
+
+        Not dropped: one with a recipient, which is a call, and what may be no header at all,
+        because it is the first marker of the reply and other text stands before it.
+        """
         raw = buffer[tag.start :]
+        self._joined.close()
         if "to=" in raw.lower():
             self._joined.add_verbatim(raw)
-        elif tag.kind == "harmony_end" and len(raw) == tag.end - tag.start:
+        elif self._state == "assumed" or (self._pieces.showing and not self._harmony):
             self._plain(raw)
         return len(buffer)
 
@@ -253,7 +258,7 @@ class _Joined:
         self.scanned = 0
 
     def add(self, text: str) -> None:
-        buffer = self._held + text
+        buffer, self._held = self._held + text, ""
         self.scanned += len(buffer)
         position = 0
         while tag := find_tag(buffer, position):
