@@ -118,7 +118,8 @@ def assistant_turn(reply: Reply, calls: Sequence[ToolCall]) -> Message:
         reply: what the model answered.
         calls: the calls it is recorded with: `sendable`, ids from `give_ids`.
     """
-    return _without_leaks(_changed(reply.message(), tool_calls=tuple(calls)))
+    reasoning = reply.reasoning if reply.reasoning_field else None
+    return _without_leaks(_changed(reply.message(), tool_calls=tuple(calls), reasoning=reasoning))
 
 
 def tool_turn(call: ToolCall, content: str) -> Message:

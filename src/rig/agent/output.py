@@ -9,6 +9,7 @@ import re
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import lru_cache
+from inspect import isroutine
 from typing import Any, Generic, Literal, TypeVar, cast
 
 from pydantic import PydanticUserError, TypeAdapter, ValidationError, create_model
@@ -90,7 +91,9 @@ class Output(Generic[OutputT]):
         if not isinstance(first, Rejected):
             return first
         second = readers[1](text)
-        return first if isinstance(second, Rejected) else second
+        if isinstance(second, Rejected) and (first.is_json or not second.is_json):
+            return first
+        return second
 
     def _read_object(self, text: str) -> "OutputT | Rejected":
         try:
@@ -101,25 +104,29 @@ class Output(Generic[OutputT]):
             return self._rejected(text)
         return self._value(found)
 
-    def _read_bare(self, text: str) -> "OutputT | Rejected":
+    def _read_bare(self, text: str) -> OutputT | Rejected:
         text = _FENCE.sub("", text).strip()
-        problems: tuple[str, ...] = ()
-        for check in (self.bare.validate_json, self.bare.validate_python):
+        try:
+            return self.bare.validate_json(text)
+        except ValidationError as error:
+            is_json = error.errors(include_input=False)[0]["type"] != "json_invalid"
+            problems = problems_of(error)
+        if not is_json:
             try:
-                return check(text)
-            except ValidationError as error:
-                problems = problems_of(error)
-        return Rejected(problem="\n".join(problems))
+                return self.bare.validate_python(text)  # a word without quotes, a date
+            except ValidationError:
+                pass
+        return Rejected(problem="\n".join(problems), is_json=is_json)
 
     def _fits(self, found: dict[str, Any]) -> bool:
         try:
             self._value(found)
-        except ValidationError:
+        except ValueError:
             return False
         return True
 
     def _value(self, found: dict[str, Any]) -> OutputT:
-        """The value in an object; a ValidationError when it does not match.
+        """The value in an object; a ValidationError, or another ValueError when it is nested too deep.
 
         Read as JSON, where pydantic takes text for dates and lists for tuples also in strict models.
         """
@@ -132,7 +139,7 @@ class Output(Generic[OutputT]):
             self._value(decode_json_object(text))
         except ValidationError as error:
             return Rejected(problem="\n".join(problems_of(error)))
-        except InvalidJSONError:
+        except ValueError:
             pass
         return Rejected(problem="its JSON can't be parsed")
 
@@ -159,8 +166,10 @@ def _cached(kind: Hashable) -> Output[Any]:
 
 
 def _build(kind: type[OutputT]) -> Output[OutputT]:
-    problem = ""
+    problem = "it is a function"
     try:
+        if isroutine(kind):
+            raise TypeError(problem)
         bare = TypeAdapter[OutputT](kind)
         if kind is str:
             return Output(shape="text", adapter=bare, bare=bare)
