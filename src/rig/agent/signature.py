@@ -125,7 +125,7 @@ def read_signature(function: Callable[..., object], context_type: type) -> Signa
     parameters: list[_Parameter] = []
     for parameter in _parameters(function, bound, owner):
         hint = _hint(inner, parameter, owner)
-        if not _is_type(hint, context_type):
+        if not is_type(hint, context_type):
             text = docstring.parameters.get(parameter.name)
             parameters.append(
                 _Parameter(
@@ -233,13 +233,13 @@ def _hint(inner: Callable[..., object], parameter: inspect.Parameter, owner: str
     return hints[parameter.name]
 
 
-def _is_type(hint: object, wanted: type) -> bool:
-    """Whether the hint is the type, bare, optional or annotated."""
+def is_type(hint: object, wanted: type) -> bool:
+    """Whether the hint is the type: bare, optional, annotated, or its bare name as text."""
     if get_origin(hint) is Annotated:
-        return _is_type(get_args(hint)[0], wanted)
+        return is_type(get_args(hint)[0], wanted)
     if get_origin(hint) in {Union, UnionType}:
-        return any(_is_type(option, wanted) for option in get_args(hint))
-    return hint is wanted
+        return any(is_type(option, wanted) for option in get_args(hint))
+    return hint is wanted or hint == wanted.__name__
 
 
 def _is_described(hint: object, default: object) -> bool:

@@ -31,7 +31,7 @@ from pydantic_core import from_json, to_json
 from rig.agent.inputs import check_input
 from rig.agent.results import MAX_RESULT_CHARS, problems_of
 from rig.agent.schema import Schema, object_schema, portable
-from rig.agent.signature import Signature, read_signature, signature_of
+from rig.agent.signature import Signature, is_type, read_signature, signature_of
 from rig.errors import InvalidRequestError, ToolError
 from rig.messages import ToolCall
 
@@ -118,7 +118,7 @@ class Tool:
     name: str
     description: str
     input_schema: Mapping[str, Any] = field(repr=False)
-    run: Callable[..., object] = field(repr=False)
+    run: Callable[..., Any] = field(repr=False)
     effect: Effect
     confirm: bool
     timeout_s: float | None
@@ -341,8 +341,9 @@ async def _call(function: Callable[[], object]) -> object:
     if _is_async(function):
         result = function()
     else:
-        # Waiting for a thread that hangs would make a time-out, and the run's end, hang with it.
-        result = await anyio.to_thread.run_sync(function, abandon_on_cancel=True)
+        # Waiting for a thread that hangs would make a time-out, and the run's end, hang with it. The
+        # tuple hides a returned coroutine from trio, which would close it.
+        (result,) = await anyio.to_thread.run_sync(lambda: (function(),), abandon_on_cancel=True)
     return await result if inspect.isawaitable(result) else result
 
 
@@ -378,7 +379,7 @@ def _takes_context(run: object, owner: str) -> bool:
     second = given[1]
     return (
         second.default is second.empty
-        or second.annotation in {ToolContext, "ToolContext"}
+        or is_type(second.annotation, ToolContext)
         or second.name == "context"
     )
 

@@ -1,0 +1,97 @@
+from typing import Any
+
+import pytest
+
+from rig.agent.toolbox import MAX_TOOLS, Toolbox, validate_tools
+from rig.agent.tools import Tool
+from rig.errors import InvalidRequestError
+
+
+def made(name: Any, *tags: Any) -> Any:
+    return Tool(name, "Do it.", None, lambda given: "", tags=tags)
+
+
+READ = made("read", "files", "safe")
+WRITE = made("write", "files")
+SEARCH = made("search", "web")
+PLAIN = made("plain")
+BOX = Toolbox([READ, WRITE, SEARCH, PLAIN])
+
+
+def test_a_toolbox_is_a_sequence_in_the_order_given() -> None:
+    assert list(BOX) == [READ, WRITE, SEARCH, PLAIN]
+    assert len(BOX) == 4
+    assert BOX[0] is READ
+    assert list(BOX[1:3]) == [WRITE, SEARCH]
+    assert BOX.names == ("read", "write", "search", "plain")
+    assert not Toolbox()
+
+
+def test_tools_are_found_by_name() -> None:
+    assert BOX["write"] is WRITE
+    assert BOX.get("write") is WRITE
+    assert BOX.get("missing") is None
+    name: object = "write"
+    assert name in BOX
+    assert WRITE in BOX
+    missing: object = "missing"
+    assert missing not in BOX
+    with pytest.raises(KeyError):
+        BOX["missing"]
+
+
+FOUND = {
+    "exactly": ("read", READ),
+    "cut at a special token": ("read<|channel|>commentary", READ),
+    "cut at a tag": ("read </tool_call>", READ),
+    "another case is another name": ("Read", None),
+    "markup first": ("<read", None),
+    "blank": ("", None),
+    "unknown head": ("red<|x|>", None),
+}
+
+
+@pytest.mark.parametrize(("name", "expected"), FOUND.values(), ids=FOUND.keys())
+def test_what_a_model_means_by_a_name(name: str, expected: Any) -> None:
+    assert BOX.find(name) is expected
+
+
+def test_tools_are_selected_by_any_of_the_tags() -> None:
+    assert BOX.select("files").names == ("read", "write")
+    assert BOX.select("web", "safe").names == ("read", "search")
+    assert BOX.select("unknown").names == ()
+    assert BOX.select() is BOX
+
+
+def test_boxes_are_joined_and_never_change() -> None:
+    joined = Toolbox([READ]) + Toolbox([WRITE])
+    assert joined.names == ("read", "write")
+    assert BOX.names == ("read", "write", "search", "plain")
+    with pytest.raises(InvalidRequestError):
+        BOX + Toolbox([READ])
+
+
+def test_double_names_are_named() -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        Toolbox([READ, WRITE, made("read"), made("write"), PLAIN])
+    assert '"read", "write"' in caught.value.message
+    assert "plain" not in caught.value.message
+
+
+@pytest.mark.parametrize("tools", [[lambda: 1], ["read"], READ, None, 3, "read"], ids=repr)
+def test_what_is_no_tool_is_refused(tools: Any) -> None:
+    with pytest.raises(InvalidRequestError):
+        validate_tools(tools)
+
+
+def test_validated_tools_are_a_box() -> None:
+    assert validate_tools(BOX) is BOX
+    assert validate_tools(iter([READ])).names == ("read",)
+    assert validate_tools(()).names == ()
+
+
+def test_a_box_may_hold_more_than_a_request_may_offer() -> None:
+    box = Toolbox(made(f"t{i}") for i in range(MAX_TOOLS + 1))
+    with pytest.raises(InvalidRequestError):
+        validate_tools(box)
+    assert len(validate_tools(box[:MAX_TOOLS])) == MAX_TOOLS
