@@ -1,6 +1,6 @@
 """A tool that writes waits for a person: the run ends, is stored, and goes on when approved.
 
-    python examples/confirmation.py http://127.0.0.1:8080/v1 qwen3
+python examples/confirmation.py http://127.0.0.1:8080/v1 qwen3
 """
 
 import sys

@@ -1,6 +1,6 @@
 """One client for a whole FastAPI service: opened at start-up, shared by all requests.
 
-    RIG_URL=http://127.0.0.1:8080/v1 RIG_MODEL=qwen3 uvicorn examples.fastapi_service:app
+RIG_URL=http://127.0.0.1:8080/v1 RIG_MODEL=qwen3 uvicorn examples.fastapi_service:app
 """
 
 import os

@@ -1,6 +1,6 @@
 """One question, one tool: the model asks for it, rig runs it, the model answers.
 
-    python examples/quickstart.py http://127.0.0.1:8080/v1 qwen3
+python examples/quickstart.py http://127.0.0.1:8080/v1 qwen3
 """
 
 import sys

@@ -1,6 +1,6 @@
 """A thousand agents in one task group, on trio as on asyncio, four requests at a time.
 
-    python examples/task_group.py http://127.0.0.1:8080/v1 qwen3
+python examples/task_group.py http://127.0.0.1:8080/v1 qwen3
 """
 
 import sys

@@ -1,6 +1,6 @@
 """How to test an agent of yours: the model is scripted, the tools are real.
 
-    pytest examples/testing_agents.py
+pytest examples/testing_agents.py
 """
 
 import pytest

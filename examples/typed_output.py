@@ -1,6 +1,6 @@
 """A typed result: the answer is parsed into a pydantic model, and asked for again when it is not one.
 
-    python examples/typed_output.py http://127.0.0.1:8080/v1 qwen3
+python examples/typed_output.py http://127.0.0.1:8080/v1 qwen3
 """
 
 import sys

@@ -14,16 +14,12 @@ from rig.client.url import normalise_base_url
 from rig.errors import InvalidRequestError
 from rig.events import RetryEvent
 from rig.model import ChatRequest, Reply
-from rig.transport.http import HTTP, Response, Timeouts
+from rig.transport.http import HTTP, MAX_RESPONSE_BYTES, Response, Timeouts
 from rig.transport.retry import RetryPolicy, retrying
 from rig.version import VERSION
 from rig.wire.decode import decode_chat, decode_models
 from rig.wire.encode import encode_chat, request_headers
 from rig.wire.faults import error_from_response
-
-MAX_RESPONSE_BYTES = 1 << 20
-"""Decoded bytes a reply may have by default. A reply of 32,000 tokens with its tool calls is about
-200 KB; a megabyte of it is an endpoint out of control."""
 
 USER_AGENT = f"rig/{VERSION}"
 
@@ -71,6 +67,8 @@ class Client(RunMixin):
             headers["Authorization"] = f"Bearer {_header('api_key', api_key)}"
         if slots is not None and slots < 1:
             raise InvalidRequestError("slots must be at least 1, or None for no bound")
+        if max_response_bytes < 1:
+            raise InvalidRequestError("max_response_bytes must be at least 1")
         self.default_model = model or ""
         self._retry = retry
         self._on_retry = on_retry

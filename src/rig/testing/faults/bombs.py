@@ -36,11 +36,15 @@ def large_reply(size_bytes: int = 60 * 1000 * 1000) -> Answer:
     return Answer(LazySteps(steps))
 
 
-def endless_body() -> Answer:
-    """A chat completion whose text never ends, in chunks of 64 KiB."""
+def endless_body(status: int = 200) -> Answer:
+    """A chat completion whose text never ends, in chunks of 64 KiB.
+
+    Args:
+        status: the status it is sent with; error bodies have no end either.
+    """
     body = encode_body(completion({"role": "assistant", "content": "\0"}))
     before = body.partition(b"\\u0000")[0]
-    start = head(200, {"Content-Type": "application/json", "Transfer-Encoding": "chunked"})
+    start = head(status, {"Content-Type": "application/json", "Transfer-Encoding": "chunked"})
 
     def steps() -> Iterator[Step]:
         yield start + chunk(before)

@@ -1,0 +1,60 @@
+"""What the house rules say of every module, checked on all of them."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src" / "rig"
+TESTS = Path(__file__).parent
+MODULES = sorted(SOURCE.rglob("*.py"))
+CONCEPTS = [path for path in MODULES if path.name not in {"__init__.py", "version.py"}]
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(SOURCE))
+
+
+def imports(tree: ast.Module) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module.split(".")[0])
+    return found
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_every_module_says_what_it_is(path: Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("path", CONCEPTS, ids=name)
+def test_every_module_has_a_test_file_of_the_same_name(path: Path) -> None:
+    relative = path.relative_to(SOURCE)
+    assert (TESTS / relative.parent / f"test_{relative.name}").is_file()
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_only_the_socket_file_imports_asyncio(path: Path) -> None:
+    used = imports(ast.parse(path.read_text(encoding="utf-8")))
+    assert ("asyncio" in used) == (name(path) == "transport/sockets.py")
+    assert not used & {"requests", "aiohttp", "openai", "unittest", "sniffio"}
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in MODULES if path.name == "__init__.py"], ids=name
+)
+def test_a_package_holds_imports_and_a_sorted_list_of_names(path: Path) -> None:
+    body = ast.parse(path.read_text(encoding="utf-8")).body[1:]
+    names = [
+        ast.literal_eval(node.value) for node in body if isinstance(node, ast.Assign)
+    ]
+    assert all(isinstance(node, ast.Import | ast.ImportFrom | ast.Assign) for node in body)
+    assert all(listed == sorted(listed) for listed in names)
+
+
+def test_the_code_is_plain_ascii() -> None:
+    strange = [name(path) for path in MODULES if not path.read_text(encoding="utf-8").isascii()]
+    assert strange == []

@@ -1,0 +1,94 @@
+"""Every example runs, against a scripted server."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import httpx
+import pytest
+
+from rig import Client
+from rig.testing import FakeBackend, repeat, reply
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+def load(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"examples_{name}", EXAMPLES / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+async def test_quickstart_multiplies() -> None:
+    backend = FakeBackend(
+        reply(tool_calls=[("multiply", {"a": 17, "b": 23})]), reply("17 * 23 is 391.")
+    )
+    async with backend.serve():
+        assert await load("quickstart").main(backend.url, "fake") == "17 * 23 is 391."
+    assert backend.requests[1].json["messages"][-1]["content"] == "391"
+
+
+async def test_task_group_answers_every_question() -> None:
+    backend = FakeBackend(repeat(reply("No.")))
+    async with backend.serve():
+        answers = await load("task_group").main(backend.url, "fake", 100)
+    assert answers == dict.fromkeys(range(100), "No.")
+    assert backend.connections.opened <= 4
+
+
+async def test_typed_output_is_parsed() -> None:
+    backend = FakeBackend(reply('Sure: {"customer": "ACME Ltd", "total": 39}'))
+    module = load("typed_output")
+    async with backend.serve():
+        invoice = await module.main(backend.url, "fake")
+    assert invoice == module.Invoice(customer="ACME Ltd", total=39.0)
+
+
+async def test_confirmation_sends_only_when_approved() -> None:
+    backend = FakeBackend(
+        reply(tool_calls=[("send_mail", {"to": "Ann", "text": "We ship."})]), reply("Told her.")
+    )
+    module = load("confirmation")
+    async with backend.serve():
+        assert await module.main(backend.url, "fake") == "Told her."
+    assert module.SENT == ["Ann"]
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"], indirect=True)
+async def test_the_fastapi_service_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    backend = FakeBackend(reply("Tokyo."))
+    async with backend.serve():
+        monkeypatch.setenv("RIG_URL", backend.url)
+        monkeypatch.setenv("RIG_MODEL", "fake")
+        app = load("fastapi_service").app
+        async with app.router.lifespan_context(app) as state:
+            # ASGITransport runs no lifespan; its state is what the server would pass on.
+            app.state._state.update(state)
+            transport = httpx.ASGITransport(app=with_state(app, state))
+            async with httpx.AsyncClient(transport=transport, base_url="http://app") as caller:
+                answer = await caller.post("/ask", json={"text": "Capital of Japan?"})
+    assert answer.json() == {"answer": "Tokyo."}
+
+
+def with_state(app: object, state: dict[str, Client]) -> object:
+    async def wrapped(scope: dict[str, object], receive: object, send: object) -> None:
+        scope["state"] = dict(state)
+        await app(scope, receive, send)  # type: ignore[operator] an ASGI application
+
+    return wrapped
+
+
+def test_the_testing_example_passes_as_it_stands() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", EXAMPLES / "testing_agents.py"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout
