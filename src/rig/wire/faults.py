@@ -88,6 +88,7 @@ def error_from_response(
         status=status,
         reason="status",
         detail=fault.line,
+        retryable=False,
     )
 
 
