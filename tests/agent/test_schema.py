@@ -150,6 +150,10 @@ PORTABLE = {
         {"type": "string", "pattern": r"\S"},
         {"type": "string", "description": r"(pattern: \S)"},
     ),
+    "a pattern nobody reads goes": (
+        {"type": "string", "pattern": r"^(?!x)\d*$"},
+        {"type": "string"},
+    ),
     "nested pattern, after its description": (
         {"items": {"type": "string", "description": "an id", "pattern": "^a$"}},
         {"items": {"type": "string", "description": "an id (pattern: ^a$)"}},

@@ -237,8 +237,10 @@ def _plainer(node: Schema) -> Schema:
 
 def _dropped(node: Schema) -> Iterator[tuple[str, str]]:
     """The keywords that can't be sent, with what is told of them instead."""
-    if isinstance(node.get("pattern"), str):
-        yield "pattern", node["pattern"]
+    pattern = node.get("pattern")
+    if isinstance(pattern, str):
+        # A look-ahead is a machine's work, such as pydantic's for decimals, and tells a model nothing.
+        yield "pattern", "" if "(?" in pattern else pattern
     if isinstance(node.get("patternProperties"), dict):
         yield "patternProperties", ""
     for keys, limit in ((_LENGTHS, MAX_REPETITIONS), (_NUMBERS, MAX_EXACT)):
