@@ -59,7 +59,7 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def types(session: nox.Session) -> None:
-    """mypy and pyright, both strict."""
+    """Check the types with mypy and pyright, both strict."""
     session.install(".", *group("test", "types"), "nox")
     session.run("mypy")
     session.run("pyright")

@@ -26,4 +26,4 @@ async def main(base_url: str, model: str) -> str:
 
 
 if __name__ == "__main__":
-    anyio.run(main, *sys.argv[1:3])
+    anyio.run(main, sys.argv[1], sys.argv[2])

@@ -28,4 +28,4 @@ async def main(base_url: str, model: str, count: int = 1000) -> dict[int, str]:
 
 
 if __name__ == "__main__":
-    print(anyio.run(main, *sys.argv[1:3]))
+    print(anyio.run(main, sys.argv[1], sys.argv[2]))

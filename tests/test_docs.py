@@ -4,6 +4,7 @@ import ast
 import importlib
 import inspect
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -14,30 +15,38 @@ import rig.errors
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 EXAMPLES = "\n".join(path.read_text(encoding="utf-8") for path in ROOT.glob("examples/*.py"))
-ROW = re.compile(r"^\| `(?P<name>rig[\w.]+)` \| (?P<value>[^|]+) \| [^|]+ \|$", re.MULTILINE)
+LIMITS = ROOT / "docs" / "limits.md"
 
 
-def constants() -> dict[str, str]:
-    """Every public number of rig that bounds something: full name -> value."""
-    found: dict[str, str] = {}
+def limits() -> str:
+    """Every public number of rig and the reason beside it, as the table of the page."""
+    rows = ["| constant | value | what it bounds, and why that much |", "|---|---|---|"]
     for path in sorted((ROOT / "src" / "rig").rglob("*.py")):
         module = ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
+        body = ast.parse(path.read_text(encoding="utf-8")).body
+        for node, after in pairwise([*body, ast.Pass()]):
+            target = (
+                node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+            )
+            if not isinstance(target, ast.Name):
                 continue
-            name = node.targets[0].id
-            if not name.isupper() or name.startswith("_"):
-                continue
+            name = target.id
             value = getattr(importlib.import_module(module), name)
-            if isinstance(value, int | float) and not isinstance(value, bool):
-                found[f"{module}.{name}"] = f"{value:,}"
-    return found
+            if not name.isupper() or name.startswith("_") or type(value) not in {int, float}:
+                continue
+            assert isinstance(after, ast.Expr), f"{module}.{name} has no docstring"
+            assert isinstance(after.value, ast.Constant), f"{module}.{name} has no docstring"
+            reason = " ".join(str(after.value.value).split()).replace("|", "\\|")
+            rows.append(f"| `{module}.{name}` | {value:,} | {reason} |")
+    return "\n".join(rows) + "\n"
 
 
 def test_the_limits_page_equals_the_constants() -> None:
-    page = (ROOT / "docs" / "limits.md").read_text(encoding="utf-8")
-    listed = {row["name"]: row["value"].split()[0] for row in ROW.finditer(page)}
-    assert listed == constants()
+    """After a change: `python tests/test_docs.py` rewrites the table."""
+    assert LIMITS.read_text(encoding="utf-8").partition("| constant")[1:] == (
+        "| constant",
+        limits().removeprefix("| constant"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -75,11 +84,23 @@ def test_the_code_of_the_readme_is_taken_from_examples_that_run() -> None:
     assert len(blocks) >= 3
     for block in blocks:
         for paragraph in re.split(r"\n\n\n?", block.rstrip()):
-            assert paragraph in EXAMPLES
+            assert squeezed(paragraph) in squeezed(EXAMPLES)
+
+
+def squeezed(code: str) -> str:
+    """Code without its indentation: a page shows a part of a function by itself."""
+    return " ".join(code.split())
 
 
 def test_every_module_named_in_a_page_exists() -> None:
     for page in PAGES:
-        for path in re.findall(r"`((?:\w+/)+\w+\.py)(?::[^`]*)?`", page.read_text(encoding="utf-8")):
+        for path in re.findall(
+            r"`((?:\w+/)+\w+\.py)(?::[^`]*)?`", page.read_text(encoding="utf-8")
+        ):
             candidates = [ROOT / path, ROOT / "src" / path, ROOT / "src" / "rig" / path]
             assert any(candidate.is_file() for candidate in candidates), (page.name, path)
+
+
+if __name__ == "__main__":
+    prose = LIMITS.read_text(encoding="utf-8").partition("| constant")[0]
+    LIMITS.write_text(prose + limits(), encoding="utf-8")

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import httpx
 import pytest
@@ -69,24 +70,31 @@ async def test_the_fastapi_service_answers(monkeypatch: pytest.MonkeyPatch) -> N
         app = load("fastapi_service").app
         async with app.router.lifespan_context(app) as state:
             # ASGITransport runs no lifespan; its state is what the server would pass on.
-            app.state._state.update(state)
             transport = httpx.ASGITransport(app=with_state(app, state))
             async with httpx.AsyncClient(transport=transport, base_url="http://app") as caller:
                 answer = await caller.post("/ask", json={"text": "Capital of Japan?"})
     assert answer.json() == {"answer": "Tokyo."}
 
 
-def with_state(app: object, state: dict[str, Client]) -> object:
+def with_state(app: Any, state: dict[str, Client]) -> Any:
     async def wrapped(scope: dict[str, object], receive: object, send: object) -> None:
         scope["state"] = dict(state)
-        await app(scope, receive, send)  # type: ignore[operator] an ASGI application
+        await app(scope, receive, send)
 
     return wrapped
 
 
 def test_the_testing_example_passes_as_it_stands() -> None:
     ran = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", EXAMPLES / "testing_agents.py"],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            EXAMPLES / "testing_agents.py",
+        ],
         capture_output=True,
         text=True,
         check=False,

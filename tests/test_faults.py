@@ -1,11 +1,11 @@
 """What goes wrong and what rig does: one test for each row of the table in README.md, over a socket."""
 
-import json
 import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from pydantic_core import from_json
 
 from rig import (
     Budget,
@@ -62,7 +62,10 @@ async def run(*answers: Any, **options: Any) -> tuple[RunResult[None], FakeBacke
         name: options.pop(name) for name in ("retry", "timeouts", "on_retry") if name in options
     }
     defaults: dict[str, Any] = {"tools": [weather], "max_tokens": 64}
-    async with backend.serve(), Client(backend.url, "sk-secret", model="fake", **client_options) as client:
+    async with (
+        backend.serve(),
+        Client(backend.url, "sk-secret", model="fake", **client_options) as client,
+    ):
         return await client.run("What is the weather in Paris?", **(defaults | options)), backend
 
 
@@ -105,9 +108,13 @@ async def test_f3_reasoning_without_an_answer_is_an_error_that_keeps_it() -> Non
 
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
-async def test_f4_reasoning_in_a_field_is_kept_apart_and_goes_back_inside_the_loop(field: str) -> None:
+async def test_f4_reasoning_in_a_field_is_kept_apart_and_goes_back_inside_the_loop(
+    field: str,
+) -> None:
     result, backend = await run(
-        reply("", tool_calls=[("weather", {"city": "Paris"})], reasoning="hm", reasoning_field=field),
+        reply(
+            "", tool_calls=[("weather", {"city": "Paris"})], reasoning="hm", reasoning_field=field
+        ),
         reply("18 degrees.", reasoning="so", reasoning_field=field),
     )
     assert result.text == "18 degrees."
@@ -116,10 +123,18 @@ async def test_f4_reasoning_in_a_field_is_kept_apart_and_goes_back_inside_the_lo
 
 
 async def test_f9_arguments_as_an_object_run() -> None:
-    call = {"id": "c", "type": "function", "function": {"name": "weather", "arguments": {"city": "Paris"}}}
-    body = {"choices": [{"message": {"content": None, "tool_calls": [call]}, "finish_reason": "tool_calls"}]}
+    call = {
+        "id": "c",
+        "type": "function",
+        "function": {"name": "weather", "arguments": {"city": "Paris"}},
+    }
+    body = {
+        "choices": [
+            {"message": {"content": None, "tool_calls": [call]}, "finish_reason": "tool_calls"}
+        ]
+    }
     result, _ = await run(answer(body=body), reply("ok"))
-    assert [{"city": "Paris"}] == RAN
+    assert RAN == [{"city": "Paris"}]
     assert result.text == "ok"
 
 
@@ -148,7 +163,7 @@ async def test_f10_cut_arguments_with_a_clean_finish_are_refused_and_explained(f
     sent = backend.requests[1].json["messages"]
     assert sent[-1]["content"].startswith("error: ")
     assert "NOT executed" in sent[-1]["content"]
-    assert isinstance(json.loads(sent[-2]["tool_calls"][0]["function"]["arguments"]), dict)
+    assert isinstance(from_json(sent[-2]["tool_calls"][0]["function"]["arguments"]), dict)
     assert result.text == "ok"
 
 
@@ -161,10 +176,15 @@ async def test_f11_an_unknown_tool_is_answered_with_the_names() -> None:
 @pytest.mark.parametrize("ids", [("", ""), ("dup", "dup"), ("null", "")], ids=str)
 async def test_f12_calls_without_ids_of_their_own_run_and_are_paired(ids: tuple[str, str]) -> None:
     result, backend = await run(
-        reply(tool_calls=[(ids[0], "weather", {"city": "Rome"}), (ids[1], "weather", {"city": "Oslo"})]),
+        reply(
+            tool_calls=[
+                (ids[0], "weather", {"city": "Rome"}),
+                (ids[1], "weather", {"city": "Oslo"}),
+            ]
+        ),
         reply("ok"),
     )
-    assert [{"city": "Rome"}, {"city": "Oslo"}] == RAN
+    assert RAN == [{"city": "Rome"}, {"city": "Oslo"}]
     *_, turn, first, second = backend.requests[1].json["messages"]
     asked = [call["id"] for call in turn["tool_calls"]]
     assert [first["tool_call_id"], second["tool_call_id"]] == asked
@@ -284,13 +304,16 @@ async def test_f24_a_malformed_call_in_the_history_is_never_sent() -> None:
     ]
     _, backend = await run(reply("ok"), history=history)
     [turn] = [m for m in backend.requests[0].json["messages"] if m["role"] == "assistant"]
-    assert isinstance(json.loads(turn["tool_calls"][0]["function"]["arguments"]), dict)
+    assert isinstance(from_json(turn["tool_calls"][0]["function"]["arguments"]), dict)
     assert turn["content"] == ""
 
 
 async def test_a_connection_that_breaks_is_tried_again() -> None:
     result, backend = await run(
-        faults.reset_before_headers(), faults.cut_body(), reply("ok"), retry=RetryPolicy(initial_s=0.001)
+        faults.reset_before_headers(),
+        faults.cut_body(),
+        reply("ok"),
+        retry=RetryPolicy(initial_s=0.001),
     )
     assert result.text == "ok"
     assert len(backend.requests) == 3
@@ -316,7 +339,9 @@ async def test_a_model_that_is_loading_is_waited_for() -> None:
 
 async def test_a_rate_limit_beyond_the_budget_fails_at_once() -> None:
     await fails_with(
-        RateLimitedError, answer(429, headers=[("Retry-After", "300")]), retry=RetryPolicy(budget_s=60)
+        RateLimitedError,
+        answer(429, headers=[("Retry-After", "300")]),
+        retry=RetryPolicy(budget_s=60),
     )
 
 
@@ -354,5 +379,7 @@ async def test_a_refusal_is_a_result() -> None:
 
 
 async def test_five_server_errors_end_the_run() -> None:
-    error = await fails_with(ServerError, repeat(faults.html_502()), retry=RetryPolicy(initial_s=0.001))
+    error = await fails_with(
+        ServerError, repeat(faults.html_502()), retry=RetryPolicy(initial_s=0.001)
+    )
     assert error.status == 502

@@ -42,7 +42,11 @@ def describe_class(path: str, value: type) -> Iterator[str]:
         members = [name for name in vars(value) if not name.startswith(("_", "model_"))]
     else:
         members = [name for name in vars(value) if not name.startswith("_")]
-    fields = {field.name for field in dataclasses.fields(value)} if dataclasses.is_dataclass(value) else set()
+    fields = (
+        {field.name for field in dataclasses.fields(value)}
+        if dataclasses.is_dataclass(value)
+        else set()
+    )
     for name in sorted(set(members) - fields):
         member = inspect.getattr_static(value, name)
         if isinstance(member, property):

@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from rig import Client, tool
-from rig.testing import FakeBackend, ReceivedRequest, repeat, reply
+from rig.testing import Answer, FakeBackend, ReceivedRequest, repeat, reply
 
 RUNS = 1000
 
@@ -18,7 +18,7 @@ async def add(a: int, b: int) -> int:
     return a + b
 
 
-def two_rounds(request: ReceivedRequest) -> object:
+def two_rounds(request: ReceivedRequest) -> Answer:
     """A call in the first round, an answer made of its result in the second."""
     last = request.json["messages"][-1]
     if last["role"] == "tool":

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from rig import ChatRequest, Client, Message, RetryEvent, RetryPolicy, RigError, Timeouts
-from rig.testing import FakeBackend, answer, faults, raw, reply
+from rig.testing import Answer, FakeBackend, answer, faults, raw, reply
 
 KEY = "sk-planted-key"
 PATH = "planted-path"
@@ -25,7 +25,9 @@ FAILURES = {
     "429": answer(429, body={"error": {"message": ENDPOINT_TEXT, "reason": ENDPOINT_TEXT}}),
     "500": answer(500, body={"error": {"message": ENDPOINT_TEXT, "type": ENDPOINT_TEXT}}),
     "html": answer(200, body=f"<html>{ENDPOINT_TEXT}</html>"),
-    "error in a 200": answer(200, body={"error": {"message": ENDPOINT_TEXT, "code": ENDPOINT_TEXT}}),
+    "error in a 200": answer(
+        200, body={"error": {"message": ENDPOINT_TEXT, "code": ENDPOINT_TEXT}}
+    ),
     "not http": raw(f"{ENDPOINT_TEXT}\r\n\r\n".encode()),
     "bad length": raw(f"HTTP/1.1 200 OK\r\nContent-Length: {ENDPOINT_TEXT}\r\n\r\n".encode()),
     "bad coding": answer(200, body="{}", headers=[("Content-Encoding", ENDPOINT_TEXT)]),
@@ -58,7 +60,9 @@ def linked(error: BaseException) -> Iterator[BaseException]:
 
 def shown(error: BaseException) -> str:
     """All that a log, a debugger's repr or a traceback without locals would show."""
-    parts = [f"{each} {each!r} {each.args!r} {getattr(each, '__notes__', '')}" for each in linked(error)]
+    parts = [
+        f"{each} {each!r} {each.args!r} {getattr(each, '__notes__', '')}" for each in linked(error)
+    ]
     return "\n".join([*parts, *traceback.format_exception(error)])
 
 
@@ -67,7 +71,7 @@ def shown(error: BaseException) -> str:
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("own_client", [False, True], ids=["own transport", "caller's client"])
 async def test_no_failure_shows_what_was_planted(
-    scripted: object, own_client: bool, caplog: pytest.LogCaptureFixture
+    scripted: Answer, own_client: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, logger="rig")
     events: list[RetryEvent] = []

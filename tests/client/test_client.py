@@ -22,7 +22,7 @@ from rig import (
     ServerError,
     UpstreamError,
 )
-from rig.testing import FakeBackend, ReceivedRequest, Until, answer, raw, repeat, reply
+from rig.testing import Answer, FakeBackend, ReceivedRequest, Until, answer, raw, repeat, reply
 
 HELLO = ChatRequest(model="m", messages=(Message(role="user", content="hi"),), max_tokens=8)
 AMBIENT = {
@@ -42,7 +42,13 @@ AMBIENT = {
     "NO_PROXY": "",
 }
 KNOWN_HEADERS = {
-    "host", "accept", "accept-encoding", "connection", "content-type", "content-length", "user-agent",
+    "host",
+    "accept",
+    "accept-encoding",
+    "connection",
+    "content-type",
+    "content-length",
+    "user-agent",
 }
 
 
@@ -75,11 +81,15 @@ async def test_the_user_agent_is_the_callers() -> None:
     backend = FakeBackend(reply("ok"))
     async with backend.serve(), Client(backend.url, user_agent="kb/2") as client:
         await client.complete(HELLO)
-    assert ("kb/2") in [value for name, value in backend.requests[0].headers if name.lower() == "user-agent"]
+    assert ("kb/2") in [
+        value for name, value in backend.requests[0].headers if name.lower() == "user-agent"
+    ]
 
 
 async def test_cookies_of_the_server_are_not_kept() -> None:
-    backend = FakeBackend(repeat(answer(body=completion(), headers=[("Set-Cookie", "a=b; Path=/")])))
+    backend = FakeBackend(
+        repeat(answer(body=completion(), headers=[("Set-Cookie", "a=b; Path=/")]))
+    )
     async with backend.serve(), Client(backend.url) as client:
         await client.complete(HELLO)
         await client.complete(HELLO)
@@ -87,7 +97,9 @@ async def test_cookies_of_the_server_are_not_kept() -> None:
 
 
 def completion() -> dict[str, object]:
-    return {"choices": [{"message": {"role": "assistant", "content": "ok"}, "finish_reason": "stop"}]}
+    return {
+        "choices": [{"message": {"role": "assistant", "content": "ok"}, "finish_reason": "stop"}]
+    }
 
 
 async def test_requests_go_to_the_path_below_v1() -> None:
@@ -107,7 +119,9 @@ async def test_a_trace_id_is_a_header() -> None:
     )
     async with backend.serve(), Client(backend.url) as client:
         await client.complete(request)
-    assert "t-1" in {value for name, value in backend.requests[0].headers if name.lower() == "x-trace-id"}
+    assert "t-1" in {
+        value for name, value in backend.requests[0].headers if name.lower() == "x-trace-id"
+    }
 
 
 async def test_the_clients_model_is_used_where_a_request_names_none() -> None:
@@ -140,7 +154,7 @@ BAD_ARGUMENTS = {
 def test_arguments_that_cant_be_used_are_refused_at_once(arguments: dict[str, object]) -> None:
     given = {k: v() if isinstance(v, type) else v for k, v in arguments.items()}
     with pytest.raises((InvalidRequestError, NotConfiguredError)) as caught:
-        Client("http://127.0.0.1:9", **given)  # type: ignore[arg-type] the point of the test
+        Client("http://127.0.0.1:9", **given)  # type: ignore[arg-type]  # the point of the test
     assert "Evil" not in str(caught.value)
     assert "cret" not in str(caught.value)
     if isinstance(client := given.get("http_client"), httpx.Client):
@@ -203,7 +217,7 @@ async def test_slots_bound_the_requests_under_way() -> None:
     seen: list[int] = []
     under_way = 0
 
-    def count(request: ReceivedRequest) -> object:
+    def count(request: ReceivedRequest) -> Answer:
         nonlocal under_way
         under_way += 1
         seen.append(under_way)
@@ -249,7 +263,9 @@ async def test_a_dead_endpoint_is_told_by_reason_without_its_address() -> None:
 
 async def test_a_callers_client_replaces_the_transport_and_stays_open() -> None:
     backend = FakeBackend(repeat(reply("ok")))
-    async with httpx.AsyncClient(transport=backend.transport, headers={"X-Team": "a"}) as http_client:
+    async with httpx.AsyncClient(
+        transport=backend.transport, headers={"X-Team": "a"}
+    ) as http_client:
         async with Client("http://host", "sk-mine", http_client=http_client) as client:
             assert (await client.complete(HELLO)).text == "ok"
         assert not http_client.is_closed

@@ -22,7 +22,10 @@ CASES: dict[str, tuple[Answer, type[RigError] | None]] = {
     "another tool": (reply(tool_calls=[("not_ping", {})]), NoToolCallingError),
     "nothing at all": (reply(""), NoToolCallingError),
     "cut while thinking": (reply("thinking about it", finish_reason="length"), OutputLimitError),
-    "cut with a call": (reply(tool_calls=[("ping", "{")], finish_reason="length"), OutputLimitError),
+    "cut with a call": (
+        reply(tool_calls=[("ping", "{")], finish_reason="length"),
+        OutputLimitError,
+    ),
     "no choices": (answer(body={"choices": []}), EmptyReplyError),
     "400": (answer(400, body={"error": {"message": "no tools"}}), InvalidRequestError),
     "500": (answer(500, body={"error": {"message": "boom"}}), ServerError),

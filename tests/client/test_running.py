@@ -33,7 +33,9 @@ def test_the_keywords_of_run_stand_three_times_and_are_the_same() -> None:
 
 async def test_a_run_is_given_as_one_value_too() -> None:
     model = ScriptedModel("Hello.")
-    result = await model.run(RunRequest(prompt="Hi", model="m", max_tokens=8, system="Be brief."))
+    result = await model.run(
+        RunRequest[None](prompt="Hi", model="m", max_tokens=8, system="Be brief.")
+    )
     assert result.text == "Hello."
     assert [message.role for message in model.requests[0].messages] == ["system", "user"]
 
@@ -49,7 +51,7 @@ async def test_the_default_model_fills_a_request_that_names_none() -> None:
 async def test_what_is_missing_is_told_before_anything_is_sent() -> None:
     model = ScriptedModel("never")
     with pytest.raises(InvalidRequestError):
-        await model.run("Hi", model="m")  # type: ignore[call-overload] max_tokens is missing on purpose
+        await model.run("Hi", model="m")  # type: ignore[call-overload]  # max_tokens is missing on purpose
     async with Client("http://127.0.0.1:9") as client:
         with pytest.raises(NotConfiguredError):
             await client.run("Hi", max_tokens=8)

@@ -54,7 +54,9 @@ def narrate(event: RetryEvent) -> None:
 async def use(client: Client, scripted: ScriptedModel) -> None:
     plain = await client.run("hi", max_tokens=8)
     assert_type(plain, RunResult[None])
-    typed = await client.run("hi", output=City, max_tokens=8, tools=[multiply, save], on_event=watch)
+    typed = await client.run(
+        "hi", output=City, max_tokens=8, tools=[multiply, save], on_event=watch
+    )
     assert_type(typed, RunResult[City])
     assert_type(typed.output, City | None)
     request = RunRequest(prompt="hi", model="m", max_tokens=8, output=City)

@@ -8,7 +8,7 @@ from typing import Any, Self
 import anyio
 
 from rig.agent.history import prepare
-from rig.client.probe import PROBE_MAX_TOKENS, check_probe, probe_request
+from rig.client.probe import check_probe, probe_request
 from rig.client.running import RunMixin
 from rig.client.url import normalise_base_url
 from rig.errors import InvalidRequestError
@@ -157,19 +157,28 @@ class Client(RunMixin):
         return await retrying(attempt, policy, on_retry=self._on_retry)
 
     async def _exchange(self, send: Callable[[], Awaitable[Response]]) -> Response:
-        """One exchange, inside a slot where there are slots; an error status is raised as its error."""
+        """One exchange, inside a slot where there are slots.
+
+        Raises:
+            RigError: an error status, as its error.
+        """
         if self._slots is None:
             response = await send()
         else:
             async with self._slots:
                 response = await send()
         if response.status >= 300:
-            raise error_from_response(response.status, response.headers, response.body)
+            error = error_from_response(response.status, response.headers, response.body)
+            raise error
         return response
 
 
 def _header(name: str, value: object) -> str:
-    """A header value, checked: what could split the request or not be encoded is refused unseen."""
+    """A header value, checked.
+
+    Raises:
+        InvalidRequestError: it could split the request, or can't be encoded.
+    """
     if not isinstance(value, str) or not value.isascii() or not value.isprintable():
         raise InvalidRequestError(
             f"{name} must be printable ASCII text without line breaks; check how it was read"

@@ -84,7 +84,7 @@ class RunMixin:
     async def run(
         self, prompt: Content, *, output: None = None, **options: Unpack[RunOptions]
     ) -> RunResult[None]: ...
-    async def run(  # noqa: PLR0913 the one place where the options are arguments
+    async def run(
         self,
         prompt: Content | RunRequest[T],
         *,
@@ -139,7 +139,9 @@ class RunMixin:
         if isinstance(prompt, RunRequest):
             return await run(self, replace(prompt, model=self.named_model(prompt.model)))
         if max_tokens is None:
-            raise InvalidRequestError("max_tokens is missing: say how long a reply may be, e.g. 1024")
+            raise InvalidRequestError(
+                "max_tokens is missing: say how long a reply may be, e.g. 1024"
+            )
         request = RunRequest(
             prompt=prompt,
             model=self.named_model(model),
