@@ -304,7 +304,7 @@ class Usage(_Value):
     @model_validator(mode="before")
     @classmethod
     def _from_wire(cls, value: object) -> object:
-        """Read every known shape; a field that is no count is dropped alone (wire lessons 65-66)."""
+        """Read every known shape; a field that is no count is dropped alone (letta-ai/letta-code 3508)."""
         wire = as_object(value)
         if wire is None:
             return value if isinstance(value, cls) else {}

@@ -56,6 +56,8 @@ LINES: dict[str, tuple[bytes, str]] = {
     "no message, but a type": (b'{"error": {"type": "overloaded_error"}}', "overloaded_error"),
     "an empty message, a type": (b'{"error": {"message": "", "type": "t"}}', "t"),
     "no known field": (b'{"error parsing tool call": "no"}', '{"error parsing tool call": "no"}'),
+    "true": (b"true", "true"),
+    "a list of nothing": (b'{"detail": [null]}', '{"detail": [null]}'),
     "a flag": (b'{"error": true, "message": "no"}', "no"),
     "a number": (b"404", "404"),
     "null": (b"null", "null"),

@@ -8,7 +8,13 @@ import pytest
 
 from rig.errors import InvalidRequestError
 from rig.model import ChatOptions
-from rig.wire.options import MAX_TRACE_ID_CHARS, check_options, merge_extra, option_fields
+from rig.wire.options import (
+    MAX_TRACE_ID_CHARS,
+    check_options,
+    merge_extra,
+    option_fields,
+    tool_option_fields,
+)
 
 BAD: dict[str, list[Any]] = {
     "temperature": [-0.1, math.nan, math.inf, True, "hot"],
@@ -100,6 +106,11 @@ def test_the_budget_message_goes_only_with_a_budget(
 
 def test_extra_fields_win_and_none_takes_a_field_out() -> None:
     assert merge_extra({"a": 1, "b": 2}, {"b": 3, "a": None, "c": None}) == {"b": 3}
+
+
+def test_options_of_tools_need_tools() -> None:
+    options = ChatOptions(tool_choice="nope", parallel_tool_calls=True)
+    assert tool_option_fields(options, []) == {}
 
 
 def test_template_arguments_are_merged() -> None:
