@@ -17,8 +17,21 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from rig import ChatOptions, Client, Message, RigError, RunResult, tool
-from rig.events import ReplyReceived, RoundStarted, RunEvent, ToolFinished, ToolStarted
+from rig import (
+    ChatOptions,
+    Client,
+    Message,
+    ReplyReceived,
+    RetryEvent,
+    RetryPolicy,
+    RigError,
+    RoundStarted,
+    RunEvent,
+    RunResult,
+    ToolFinished,
+    ToolStarted,
+    tool,
+)
 from rig.testing import LocalModel, example_exchanges
 
 QUESTION = "How much does an apple cost?"
@@ -83,6 +96,10 @@ class Narrator:
             case _:
                 pass
 
+    def on_retry(self, event: RetryEvent) -> None:
+        """Tell why nothing happens."""
+        self.say("retry", event.reason, timed=True)
+
 
 @asynccontextmanager
 async def local_endpoint(narrator: Narrator) -> AsyncGenerator[Endpoint]:
@@ -111,7 +128,13 @@ async def ask(endpoint: Endpoint, question: str, narrator: Narrator) -> RunResul
     """Run the agent."""
     narrator.say("question", question)
     narrator.say("")
-    async with Client(endpoint.url, endpoint.api_key, model=endpoint.model) as client:
+    async with Client(
+        endpoint.url,
+        endpoint.api_key,
+        model=endpoint.model,
+        retry=RetryPolicy(max_tries=4),
+        on_retry=narrator.on_retry,
+    ) as client:
         return await client.run(
             question,
             system=SYSTEM,

@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from rig.testing import FakeBackend, repeat, reply
+from rig.testing import FakeBackend, refused_url, repeat, reply
 
 DEMO = Path(__file__).parents[2] / "examples" / "demo.py"
 
@@ -48,6 +48,8 @@ async def test_the_demo_runs_on_a_server_of_the_user_s_with_a_key(
 
 
 async def test_the_demo_fails_with_a_sentence_when_the_server_does() -> None:
-    done = await demo("--url", "http://127.0.0.1:9/v1", "--model", "fake", "--question", "hi")
+    with refused_url() as url:
+        done = await demo("--url", url, "--model", "fake", "--question", "hi")
     assert done.returncode == 1
+    assert "failed     upstream" in done.stdout.decode()
     assert "Traceback" not in done.stdout.decode()

@@ -131,7 +131,12 @@ class LocalModel:
         return "ok" if response.status_code == 200 else "loading"
 
     async def busy_slots(self) -> int:
-        """How many requests the server is working on."""
+        """How many requests the server is working on.
+
+        Not to be asked again and again for a slot to become free: every answer restarts the second
+        after which the server looks whether a waiting client has gone (measured: 3 of 60 cancelled
+        requests still ran after 5 s of asking every 50 ms).
+        """
         key = self._settings["api_key"]
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         async with httpx.AsyncClient(trust_env=False, verify=False, timeout=30) as client:  # noqa: S501 loopback, no TLS
