@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from rig.text.orphan_closer import OrphanCloserFilter, without_closers
 from rig.text.pieces import Piece
 from rig.text.reasoning_filter import ReasoningFilter
+from rig.text.reasoning_tags import may_hold_tag
 
 __all__ = [
     "OrphanCloserFilter",
@@ -87,6 +88,8 @@ def separate_reasoning(text: str) -> Separated:
     Returns:
         Both parts. When `text` is empty, the reasoning tells what the model wrote instead.
     """
+    if not may_hold_tag(text):
+        return Separated(text=text.strip())
     reader = ReasoningFilter()
     shown: list[str] = []
     thoughts: list[str] = []
