@@ -1,6 +1,7 @@
 """The raw body of an httpx response: read one by one, closed once, whoever's client it came from."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import suppress
 from typing import cast
 
 import anyio
@@ -8,6 +9,10 @@ import httpx
 
 CLOSE_S = 5.0
 """Seconds a caller's client may take to close an answer that is not wanted any more, cancelled or not."""
+
+MAX_LEFT_READS = 4096
+"""Reads of what a caller's client still has buffered when its answer is closed. httpcore holds 64 KiB, and
+hands it out chunk by chunk; chunks of 16 bytes would be strange already."""
 
 
 class Body:
@@ -23,7 +28,7 @@ class Body:
         self._ready: list[bytes] | None = None
         if response.is_stream_consumed:
             self._ready = [response.content]
-        self._parts: AsyncIterator[bytes] = aiter(cast("AsyncIterator[bytes]", response.stream))
+        self._parts: AsyncIterator[bytes] | None = None  # once reading has begun
 
     @property
     def encoding(self) -> str:
@@ -34,6 +39,8 @@ class Body:
         """The next bytes, None at the end."""
         if self._ready is not None:
             return self._ready.pop() if self._ready else None
+        if self._parts is None:
+            self._parts = aiter(cast("AsyncIterator[bytes]", self._response.stream))
         raw = await anext(self._parts, None)
         self._ended = raw is None
         return raw
@@ -41,16 +48,27 @@ class Body:
     async def close(self) -> None:
         """Close the answer; over rig's own transport that needs no await, and can't be cancelled."""
         if self._ours or self._ended:
-            await self._end()
-            return
-        with anyio.move_on_after(CLOSE_S, shield=True):
-            await self._end()
-
-    async def _end(self) -> None:
+            await self._response.aclose()
+        else:
+            with anyio.move_on_after(CLOSE_S, shield=True):
+                await self._response.aclose()
+                if self._parts is not None and self._response.http_version.startswith("HTTP/1"):
+                    await self._end_generators(self._parts)
         parts: object = self._parts
         if isinstance(parts, AsyncGenerator):
             await cast("AsyncGenerator[bytes]", parts).aclose()
-        await self._response.aclose()
+
+    async def _end_generators(self, parts: AsyncIterator[bytes]) -> None:
+        """End every generator a caller's client has stacked up.
+
+        Closing the outermost leaves the others to the garbage collector, of which trio complains and
+        for which asyncio starts tasks. Asked for more, they all end by the fault of a closed connection
+        (over HTTP/2, which keeps the connection, they would wait).
+        """
+        with suppress(Exception):  # whatever it is: the answer is not wanted any more
+            for _ in range(MAX_LEFT_READS):
+                if await anext(parts, None) is None:
+                    break
 
 
 def headers_of(response: httpx.Response) -> dict[str, str]:

@@ -79,21 +79,37 @@ class StreamResponse:
         headers: names in lower case; repeated ones are joined by commas.
     """
 
-    __slots__ = ("_body", "_deadline", "_decoder", "_first", "_max_body_bytes", "headers", "status")
+    __slots__ = (
+        "_body",
+        "_deadline",
+        "_decoder",
+        "_first",
+        "_max_body_bytes",
+        "_max_bytes",
+        "headers",
+        "status",
+    )
 
     def __init__(
-        self, response: httpx.Response, body: Body, deadline: Deadline, max_bytes: int, cap: int
+        self,
+        response: httpx.Response,
+        body: Body,
+        deadline: Deadline,
+        *,
+        max_bytes: int,
+        max_body_bytes: int,
     ) -> None:
         self.status = response.status_code
         self.headers: Mapping[str, str] = headers_of(response)
         self._body = body
         self._deadline = deadline
-        self._decoder = BodyDecoder(body.encoding, max_bytes)
-        self._max_body_bytes = cap
+        self._max_bytes = max_bytes
+        self._max_body_bytes = max_body_bytes
+        self._decoder: BodyDecoder | None = None
         self._first = True
 
     def aiter(self) -> AsyncIterator[bytes]:
-        """Decoded bytes as they come, split anywhere, never empty.
+        """Decoded bytes as they come, split anywhere, never empty; to be read once.
 
         Raises:
             RequestTimeoutError: first_byte, idle or total.
@@ -107,21 +123,24 @@ class StreamResponse:
         return self
 
     async def __anext__(self) -> bytes:
+        decoder = self._decoder
+        if decoder is None:
+            decoder = self._decoder = BodyDecoder(self._body.encoding, self._max_bytes)
         while (raw := await self._read()) is not None:
-            if data := self._decoder.feed(raw):
+            if data := decoder.feed(raw):
                 return data
-        self._decoder.finish()
+        decoder.finish()
         raise StopAsyncIteration
 
     async def read(self) -> bytes:
-        """The body to its end, as one; for error statuses, whose bodies are short.
+        """The whole body, as `HTTP.post` returns it; for error statuses.
 
         Raises:
             ResponseTooLargeError: it is larger than `max_response_bytes`.
             RigError: as `aiter`.
         """
-        self._decoder = BodyDecoder(self._body.encoding, self._max_body_bytes)
-        return b"".join([data async for data in self])
+        self._decoder = decoder_for(self.status, self._body.encoding, self._max_body_bytes)
+        return b"" if self._decoder is None else b"".join([data async for data in self])
 
     async def _read(self) -> bytes | None:
         """Raw bytes, None at the end; the time-outs run only here.
@@ -255,7 +274,13 @@ class HTTP:
             raise outcome
         response = Body(outcome, ours=self._ours)
         try:
-            yield StreamResponse(outcome, response, deadline, max_bytes, self._max_response_bytes)
+            yield StreamResponse(
+                outcome,
+                response,
+                deadline,
+                max_bytes=max_bytes,
+                max_body_bytes=self._max_response_bytes,
+            )
         finally:
             await response.close()
 
@@ -322,12 +347,9 @@ class HTTP:
     async def _read_all(
         self, status: int, body: Body, deadline: Deadline, scope: anyio.CancelScope
     ) -> bytes:
-        try:
-            decoder = BodyDecoder(body.encoding, self._max_response_bytes)
-        except ProtocolError:
-            if status < 400:
-                raise
-            return b""  # the status says more than an error page nobody can read
+        decoder = decoder_for(status, body.encoding, self._max_response_bytes)
+        if decoder is None:
+            return b""
         parts: list[bytes] = []
         while (raw := await body.read()) is not None:
             parts.append(decoder.feed(raw))
@@ -395,6 +417,27 @@ class HTTP:
         if len(self._urls) < MAX_URLS:
             self._urls[path] = url
         return url
+
+
+def decoder_for(status: int, content_encoding: str, max_bytes: int) -> BodyDecoder | None:
+    """What decodes a whole answer; None for an error page in a coding nobody offered.
+
+    Its status says more than that nobody can read it.
+
+    Args:
+        status: HTTP status.
+        content_encoding: the header's value.
+        max_bytes: the cap.
+
+    Raises:
+        ProtocolError: a success in such a coding.
+    """
+    try:
+        return BodyDecoder(content_encoding, max_bytes)
+    except ProtocolError:
+        if status < 400:
+            raise
+    return None
 
 
 _DEFAULT_HEADERS = {"accept": "application/json", "user-agent": f"rig/{VERSION}"}

@@ -266,9 +266,10 @@ def origin_of(url: httpx.URL) -> Origin:
         InvalidRequestError: it is not an http or https URL with a host.
     """
     tls = url.scheme == "https"
-    if not (tls or url.scheme == "http") or not url.raw_host:
+    port = url.port if url.port is not None else 443 if tls else 80
+    if not (tls or url.scheme == "http") or not url.raw_host or not 0 < port < 65536:
         raise InvalidRequestError("the URL must be an http:// or https:// URL with a host")
-    return Origin(tls, url.raw_host.decode("ascii"), url.port or (443 if tls else 80))
+    return Origin(tls, url.raw_host.decode("ascii"), port)
 
 
 async def _body_of(request: httpx.Request) -> bytes | httpx.AsyncByteStream:
