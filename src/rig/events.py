@@ -41,7 +41,8 @@ class ToolOutcome:
     duration_s: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+# Without slots, so that RunResult[City](...) can be called; see rig.agent.request.RunRequest.
+@dataclass(frozen=True, kw_only=True)
 class RunResult(Generic[OutputT_co]):
     """What a run gave, whole or, on an error's `result`, as far as it came.
 

@@ -128,6 +128,12 @@ def test_a_temperature_in_the_options_stays_when_none_is_given() -> None:
     assert request(options=ChatOptions(temperature=1.0)).options.temperature == 1.0
 
 
+def test_a_request_can_be_made_with_its_output_type_named() -> None:
+    assert RunRequest[int]("a", max_tokens=1, output=int) == RunRequest(
+        "a", max_tokens=1, output=int
+    )
+
+
 def test_history_is_read_into_messages() -> None:
     made = request(history=[{"role": "user", "content": None}])
     assert made.messages == (Message(role="user", content=""),)

@@ -716,6 +716,23 @@ async def test_a_callback_is_asked_for_each_call_and_only_true_agrees(
     assert result.tool_calls[0].executed is bool(runs)
 
 
+async def test_a_call_that_was_approved_is_not_asked_for_again() -> None:
+    erase, _ = erasing()
+    model = ScriptedModel(calling("erase"), calling("erase"), "done")
+    waiting = await ask(model, tools=[erase.tool])
+    asked: list[ToolCall] = []
+    result = await ask(
+        model,
+        "",
+        tools=[erase.tool],
+        history=waiting.messages,
+        approve=[waiting.pending[0].id],
+        confirm=lambda one: bool(asked.append(one)),
+    )
+    assert len(asked) == 1
+    assert [outcome.executed for outcome in result.tool_calls] == [True, False]
+
+
 async def test_a_callback_may_be_a_plain_function() -> None:
     erase, _ = erasing()
     model = ScriptedModel(calling("erase"), "b")

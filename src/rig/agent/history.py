@@ -118,8 +118,14 @@ def assistant_turn(reply: Reply, calls: Sequence[ToolCall]) -> Message:
         reply: what the model answered.
         calls: the calls it is recorded with: `sendable`, ids from `give_ids`.
     """
-    reasoning = reply.reasoning if reply.reasoning_field else None
-    return _without_leaks(_changed(reply.message(), tool_calls=tuple(calls), reasoning=reasoning))
+    turn = Message.model_construct(
+        role="assistant",
+        content=reply.text,
+        tool_calls=tuple(calls),
+        reasoning=reply.reasoning if reply.reasoning_field else None,
+        reasoning_field=reply.reasoning_field or "reasoning_content",
+    )
+    return _without_leaks(turn)
 
 
 def tool_turn(call: ToolCall, content: str) -> Message:
@@ -129,7 +135,7 @@ def tool_turn(call: ToolCall, content: str) -> Message:
         call: the call, with the id it has in the assistant turn.
         content: what the model is told.
     """
-    return Message(
+    return Message.model_construct(
         role="tool", content=content, tool_call_id=call.id, name=call.name or UNNAMED_TOOL
     )
 

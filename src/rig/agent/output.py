@@ -53,7 +53,7 @@ class Rejected:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Output(Generic[OutputT]):
     """How a run reads its answer.
 

@@ -67,9 +67,9 @@ def opening(system: str, history: Sequence[Message], prompt: Content) -> tuple[M
     """
     turns = [turn for turn in history if turn.role != "system" or turn.text.strip() not in system]
     if system.strip():
-        turns.insert(0, Message(role="system", content=system))
+        turns.insert(0, Message.model_construct(role="system", content=system))
     if is_said(prompt):
-        turns.append(Message(role="user", content=prompt))
+        turns.append(Message.model_construct(role="user", content=prompt))
     return tuple(turns)
 
 

@@ -32,7 +32,9 @@ _CONTENT: TypeAdapter[Content] = TypeAdapter(Content)
 OutputT = TypeVar("OutputT")
 
 
-@dataclass(frozen=True, slots=True)
+# Without slots: dataclasses makes such a class anew, and the frozen __setattr__ of the old one then
+# raises TypeError when typing sets __orig_class__ for RunRequest[City](...) (seen on CPython 3.11).
+@dataclass(frozen=True)
 class RunRequest(Generic[OutputT]):
     """Everything a run is asked to do.
 

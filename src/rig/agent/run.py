@@ -4,7 +4,6 @@ Decisions are not made here. A run that is cancelled from outside leaves nothing
 value that dies with it.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from inspect import isawaitable
@@ -125,8 +124,9 @@ class _Run(Generic[OutputT]):
 
     async def _within_deadline(self) -> RunResult[OutputT]:
         budget = self._request.budget
-        seconds = math.inf if budget is None or budget.seconds is None else budget.seconds
-        with anyio.move_on_after(seconds):
+        if budget is None or budget.seconds is None:
+            return await self._loop()
+        with anyio.move_on_after(budget.seconds):
             return await self._loop()
         raise BudgetExceededError("the run took longer than its budget", reason="seconds")
 
@@ -157,12 +157,12 @@ class _Run(Generic[OutputT]):
     async def _first_step(self) -> Step:
         """Answer the calls that waited for this run, if any did, and make ready to ask."""
         request = self._request
-        history = opening(request.system, request.messages, "")
-        messages, pending = prepare_open(history)
-        self._state = replace(self._state, messages=messages)
+        messages, pending = prepare_open(opening(request.system, request.messages, ""))
         if pending and (request.approve or not is_said(request.prompt)):
+            self._state = replace(self._state, messages=messages)
             await self._answer([self._decided(call) for call in pending])
-        messages = prepare(opening("", self._state.messages, request.prompt))
+            messages = self._state.messages
+        messages = prepare(opening("", messages, request.prompt))
         return before_request(replace(self._state, messages=messages))
 
     def _decided(self, call: ToolCall) -> Admitted:

@@ -111,12 +111,8 @@ def plan_calls(step: AdmitCalls, admitted: tuple[Admitted, ...]) -> CallTools | 
         return CallTools(state=state, calls=planned)
     for one in planned:
         state = answered(state, one) if isinstance(one, ToolOutcome) else state
-    result = replace(
-        partial_result(state),
-        termination=Termination.NEEDS_CONFIRMATION,
-        pending=tuple(one.call for one in planned if isinstance(one, ReadyCall)),
-    )
-    return Finish(result=result)
+    pending = tuple(one.call for one in planned if isinstance(one, ReadyCall))
+    return Finish(result=_result(state, Termination.NEEDS_CONFIRMATION, pending=pending))
 
 
 def refused(call: ToolCall, problem: str) -> ToolOutcome:
@@ -142,7 +138,8 @@ def answered(state: RunState, outcome: ToolOutcome) -> RunState:
         warning = REPEAT_WARNING.format(count=repeat.count)
         outcome = replace(outcome, content=f"{outcome.content}\n\n{warning}")
     return replace(
-        _with_turns(state, tool_turn(outcome.call, outcome.content)),
+        state,
+        messages=(*state.messages, tool_turn(outcome.call, outcome.content)),
         outcomes=(*state.outcomes, outcome),
         fresh_repeats={**state.fresh_repeats, key: repeat},
     )
@@ -154,9 +151,9 @@ def before_request(state: RunState) -> Ask | Fail:
     Args:
         state: the run with all calls of its last reply answered.
     """
-    state = replace(
-        state, messages=Prepared(state.messages), repeats=state.fresh_repeats, fresh_repeats={}
-    )
+    if not isinstance(state.messages, Prepared):
+        messages = Prepared(state.messages)
+        state = replace(state, messages=messages, repeats=state.fresh_repeats, fresh_repeats={})
     answers = state.rules.on_limit == "answer"
     if not _tokens_left(state):
         return Fail(state=state, error=_out_of_tokens())
@@ -179,27 +176,20 @@ def with_empty_reply(state: RunState, usage: Usage | None) -> RunState:
     return _after_reply(state, Reply(usage=usage or Usage()), 0)
 
 
-def partial_result(state: RunState, error: RigError | None = None) -> RunResult[Any]:
-    """How far a run came.
+def partial_result(state: RunState, error: RigError) -> RunResult[Any]:
+    """How far a run came that an error ended.
 
     Args:
         state: the run.
-        error: what ended it, None when nothing did.
+        error: what ended it.
 
     Returns:
-        The result. With an error, its transcript is closed, so that it can be continued, and its
-        `termination` is None unless one of the words fits the error.
+        A result whose transcript is closed, so that it can be continued, and whose `termination` is
+        None unless one of the words fits the error.
     """
     fitting = (word for kinds, word in _TERMINATIONS if isinstance(error, kinds))
-    return RunResult(
-        text=state.text,
-        iterations=state.iterations,
-        tool_calls=state.outcomes,
-        usage=state.usage,
-        messages=prepare(state.messages) if error else state.messages,
-        model=state.model,
-        termination=next(fitting, None) if error else Termination.COMPLETED,
-    )
+    state = replace(state, messages=prepare(state.messages))
+    return _result(state, next(fitting, None))
 
 
 _TERMINATIONS: tuple[tuple[tuple[type[RigError], ...], Termination], ...] = (
@@ -218,7 +208,8 @@ def _cut(state: RunState, reply: Reply) -> Step | None:
         return None
     if state.rules.on_limit == "answer":
         if is_said(reply.text) and not reply.tool_calls and state.rules.output is None:
-            return _finish(_with_text_turn(state, reply), Termination.BUDGET_EXHAUSTED)
+            state = _with_text_turn(state, reply)
+            return Finish(result=_result(state, Termination.BUDGET_EXHAUSTED))
         if state.closing is None and _tokens_left(state):
             return _last_request(state, Termination.BUDGET_EXHAUSTED, CUT_REPLY)
     error = OutputLimitError(
@@ -232,8 +223,8 @@ def _declined(state: RunState, reply: Reply) -> Step | None:
     """A refusal is an outcome: the same request would be refused again."""
     if reply.refusal is None:
         return None
-    result = partial_result(_with_text_turn(state, reply))
-    return Finish(result=replace(result, termination=Termination.REFUSED, refusal=reply.refusal))
+    state = _with_text_turn(state, reply)
+    return Finish(result=_result(state, Termination.REFUSED, refusal=reply.refusal))
 
 
 def _called_once_more(state: RunState, reply: Reply) -> Step | None:
@@ -316,7 +307,7 @@ def _answer(state: RunState, reply: Reply) -> Step:
     if isinstance(value, Rejected):
         return _ask_again(state, value)
     over = Termination.BUDGET_EXHAUSTED if _over_budget(state) else Termination.COMPLETED
-    return _finish(state, state.closing or over, value)
+    return Finish(result=_result(state, state.closing or over, output=value))
 
 
 def _ask_again(state: RunState, rejected: Rejected) -> Step:
@@ -355,8 +346,17 @@ def _with_text_turn(state: RunState, reply: Reply) -> RunState:
     return _with_turns(state, turn) if is_said(turn.content) else state
 
 
-def _finish(state: RunState, termination: Termination, output: object = None) -> Finish:
-    return Finish(result=replace(partial_result(state), termination=termination, output=output))
+def _result(state: RunState, termination: Termination | None, **more: Any) -> RunResult[Any]:  # noqa: ANN401  fields of RunResult
+    return RunResult(
+        text=state.text,
+        iterations=state.iterations,
+        tool_calls=state.outcomes,
+        usage=state.usage,
+        messages=state.messages,
+        model=state.model,
+        termination=termination,
+        **more,
+    )
 
 
 def _last_request(state: RunState, why: Termination, notice: str) -> Ask:
