@@ -17,6 +17,7 @@ from rig.text.reasoning_tags import (
     THINK,
     Tag,
     find_tag,
+    may_hold_tag,
     unfinished_from,
 )
 
@@ -75,7 +76,11 @@ class ReasoningFilter:
         Returns:
             Pieces in the order of the text, often none.
         """
-        self._run(self._carry + chunk, final=False)
+        if self._state == "text" and not self._carry and not may_hold_tag(chunk):
+            self._scanned += len(chunk)
+            self._joined.add_plain(chunk)
+        else:
+            self._run(self._carry + chunk, final=False)
         return self._pieces.take()
 
     def close(self) -> list[Piece]:
@@ -268,6 +273,13 @@ class _Joined:
         keep = unfinished_from(buffer, position)
         self._show(buffer[position:keep])
         self._held = buffer[keep:]
+
+    def add_plain(self, text: str) -> None:
+        """Add text that holds no part of a tag: nearly every token of a stream."""
+        if self._held:
+            self.add(text)
+        else:
+            self._show(text)
 
     def add_verbatim(self, text: str) -> None:
         """Add text in which tags are data."""
