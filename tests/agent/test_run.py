@@ -721,13 +721,18 @@ async def test_a_call_that_was_approved_is_not_asked_for_again() -> None:
     model = ScriptedModel(calling("erase"), calling("erase"), "done")
     waiting = await ask(model, tools=[erase.tool])
     asked: list[ToolCall] = []
+
+    async def decline(one: ToolCall) -> bool:
+        asked.append(one)
+        return False
+
     result = await ask(
         model,
         "",
         tools=[erase.tool],
         history=waiting.messages,
         approve=[waiting.pending[0].id],
-        confirm=lambda one: bool(asked.append(one)),
+        confirm=decline,
     )
     assert len(asked) == 1
     assert [outcome.executed for outcome in result.tool_calls] == [True, False]
