@@ -179,8 +179,6 @@ def test_what_is_in_order_comes_back_message_for_message() -> None:
 def test_a_prepared_conversation_is_not_looked_at_again() -> None:
     prepared = prepare([user("a"), user("b")])
     assert prepare(prepared) is prepared
-    longer = prepared.extended(assistant("c"))
-    assert isinstance(longer, Prepared)
     assert not isinstance((*prepared, assistant("c")), Prepared)
 
 
@@ -238,6 +236,13 @@ def test_parts_are_joined_as_parts() -> None:
 def test_any_number_of_neighbours_is_joined_once(count: int) -> None:
     prepared = prepare([user(str(index)) for index in range(count)])
     assert prepared[0].content == "\n\n".join(map(str, range(count)))
+
+
+def test_any_number_of_calls_without_ids_is_paired_in_one_pass() -> None:
+    count = 20_000
+    answers = [result(None, str(index)) for index in range(count)]
+    prepared = prepare([user("a"), assistant("", *[""] * count), *answers])
+    assert [turn.content for turn in prepared[2:]] == [str(index) for index in range(count)]
 
 
 # Open calls

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Self, TypeVar
+from typing import TypeVar
 
 from pydantic import ValidationError
 
@@ -33,14 +33,6 @@ class Prepared(tuple[Message, ...]):
     """A conversation that `prepare` has seen, so that it is put right once and not once a round."""
 
     __slots__ = ()
-
-    def extended(self, *turns: Message) -> Self:
-        """The conversation with more turns, which must be in order themselves.
-
-        Args:
-            turns: an `assistant_turn` with the results of all its calls.
-        """
-        return type(self)((*self, *turns))
 
 
 def prepare(messages: Sequence[Message]) -> Prepared:
