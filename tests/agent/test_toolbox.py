@@ -78,7 +78,11 @@ def test_double_names_are_named() -> None:
     assert "plain" not in caught.value.message
 
 
-@pytest.mark.parametrize("tools", [[lambda: 1], ["read"], READ, None, 3, "read"], ids=repr)
+@pytest.mark.parametrize(
+    "tools",
+    [[lambda: 1], ["read"], READ, None, 3, "read"],
+    ids=["functions", "names", "one tool", "nothing", "a number", "a name"],
+)
 def test_what_is_no_tool_is_refused(tools: Any) -> None:
     with pytest.raises(InvalidRequestError):
         validate_tools(tools)
