@@ -4,7 +4,7 @@ RIG_URL=http://127.0.0.1:8080/v1 RIG_MODEL=qwen3 uvicorn examples.fastapi_servic
 """
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import TypedDict
 
@@ -19,7 +19,7 @@ class State(TypedDict):
 
 
 @asynccontextmanager
-async def lifespan(app: FastAPI) -> AsyncIterator[State]:
+async def lifespan(app: FastAPI) -> AsyncGenerator[State]:
     async with Client(os.environ["RIG_URL"], model=os.environ["RIG_MODEL"]) as client:
         yield {"client": client}
 
