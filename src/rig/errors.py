@@ -180,7 +180,7 @@ class UpstreamError(RigError):
     """The endpoint failed: no connection (`status` None), or an answer that is no use.
 
     Without an answer, `reason` tells the transport fault: connect_refused, connect_failed, dns, tls,
-    reset, eof, write_failed. `retryable` stays False there (the outcome is unknown); the retry policy
+    reset, eof, write_failed, closed (on this side, while in use). `retryable` stays False there (the outcome is unknown); the retry policy
     knows these reasons and repeats them itself. With a status, `retryable` is whether it is 5xx.
     """
 

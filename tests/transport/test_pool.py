@@ -1,6 +1,7 @@
 """The pool and the transport: reuse, deaths, early ends, cancellation at every await, on both back ends."""
 
 import gc
+import math
 import resource
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Iterator
@@ -98,7 +99,7 @@ class Scripted(Connection):
     async def send(self, data: bytes) -> None:
         raise NotImplementedError
 
-    async def receive(self, max_bytes: int) -> bytes:
+    async def receive(self, max_bytes: int, until: float = math.inf) -> bytes | None:
         raise NotImplementedError
 
     def close(self) -> None:

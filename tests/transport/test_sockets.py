@@ -343,3 +343,42 @@ async def test_connecting_can_be_cancelled_at_every_await(
 
         awaits = await cancel_at_every_await(operation, check)
         assert awaits >= 2
+
+
+async def test_a_read_ends_at_its_time_and_the_connection_goes_on() -> None:
+    async with pair() as (connection, peer):
+        started = anyio.current_time()
+        assert await connection.receive(65536, started + 0.02) is None
+        assert anyio.current_time() >= started + 0.02
+        assert await connection.receive(65536, started) is None  # over before it began
+        await peer.send(b"late")
+        assert await connection.receive(65536, started + 60) == b"late"
+        assert connection.reusable
+
+
+async def test_every_read_has_its_own_time() -> None:
+    async with pair() as (connection, peer):
+        for _ in range(5):
+            await peer.send(b"x")
+            assert await connection.receive(65536, anyio.current_time() + 60) == b"x"
+        soon = anyio.current_time() + 0.02  # sooner than the time of the reads before
+        assert await connection.receive(65536, soon) is None
+        later = anyio.current_time() + 0.05
+        assert await connection.receive(65536, later) is None
+        assert anyio.current_time() >= later
+
+
+async def test_a_read_without_a_time_is_not_ended_by_the_last_ones() -> None:
+    async with pair() as (connection, peer), anyio.create_task_group() as tasks:
+        await peer.send(b"x")
+        assert await connection.receive(65536, anyio.current_time() + 0.01) == b"x"
+        arrived: list[bytes | None] = []
+
+        async def read() -> None:
+            arrived.append(await connection.receive(65536))
+
+        tasks.start_soon(read)
+        await anyio.sleep(0.03)
+        assert arrived == []
+        await peer.send(b"y")
+    assert arrived == [b"y"]

@@ -18,10 +18,10 @@ hands it out chunk by chunk; chunks of 16 bytes would be strange already."""
 class Body:
     """The raw bytes of an answer that has begun, read one by one and closed once."""
 
-    __slots__ = ("_ended", "_ours", "_parts", "_ready", "_response")
+    __slots__ = ("_ended", "_parts", "_ready", "_response", "ours")
 
     def __init__(self, response: httpx.Response, *, ours: bool) -> None:
-        self._ours = ours
+        self.ours = ours
         self._ended = False
         self._response = response
         # A mock or a hook has read it all, and httpx has decoded it.
@@ -47,7 +47,7 @@ class Body:
 
     async def close(self) -> None:
         """Close the answer; over rig's own transport that needs no await, and can't be cancelled."""
-        if self._ours or self._ended:
+        if self.ours or self._ended:
             await self._response.aclose()
         else:
             with anyio.move_on_after(CLOSE_S, shield=True):

@@ -23,7 +23,7 @@ from rig.errors import (
 from rig.transport.body import Body, headers_of
 from rig.transport.foreign import rig_error_from
 from rig.transport.limits import ACCEPT_ENCODING, BodyDecoder
-from rig.transport.pool import PoolTransport, origin_of
+from rig.transport.pool import DEADLINE, PoolTransport, origin_of
 from rig.transport.request import NEVER_SENT, header_pairs
 from rig.transport.timeouts import Deadline, Timeouts
 from rig.transport.urls import PrivateURL, join_url, parse_url
@@ -150,6 +150,10 @@ class StreamResponse:
         """
         if not self._first:
             self._deadline.read_on(anyio.current_time())
+        if self._body.ours:
+            raw = await self._body.read()  # the transport minds the deadline
+            self._first = False
+            return raw
         error: RigError | None = None
         with anyio.CancelScope(deadline=self._deadline.at):
             try:
@@ -263,6 +267,8 @@ class HTTP:
         """
         request = self._build(method, path, body, headers)
         deadline = Deadline(self._timeouts, anyio.current_time())
+        if self._ours:
+            request.extensions[DEADLINE] = deadline
         if max_bytes is None:
             max_bytes = STREAM_BYTES_PER_CAP * self._max_response_bytes
         outcome: httpx.Response | RigError | None = None

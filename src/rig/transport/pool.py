@@ -9,14 +9,15 @@ Rules for whoever edits this file: bookkeeping never awaits; every await stands 
 closes the connection on the way out; `close` never awaits, so that cancellation can't interrupt it.
 """
 
+import math
 import ssl
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Self, cast
+from typing import Any, Self, cast
 
 import anyio
 import anyio.lowlevel
@@ -28,6 +29,7 @@ from rig.errors import InvalidRequestError, RequestTimeoutError, StreamCutError,
 from rig.transport.http1 import Data, End, Event, Head, ResponseReader
 from rig.transport.request import RequestHead, chunk, encode_head
 from rig.transport.sockets import Connection, connect
+from rig.transport.timeouts import Deadline
 
 KEEPALIVE_S = 30.0
 """Seconds an idle connection is kept. uvicorn, under most Python model servers, closes after 5 and
@@ -42,6 +44,9 @@ RECEIVE_BYTES = 64 * 1024
 
 JOIN_BYTES = 64 * 1024
 """Body bytes up to which head and body are written as one; copying more costs more than a second write."""
+
+DEADLINE = "rig.deadline"
+"""The extension of a request whose value, a `Deadline`, bounds every read of the answer's body."""
 
 Connect = Callable[..., Awaitable[Connection]]
 """`sockets.connect`, or a stand-in with its signature."""
@@ -207,10 +212,11 @@ class PoolTransport(httpx.AsyncBaseTransport):
             host=request.url.netloc,
             length=len(body) if isinstance(body, bytes) else None,
         )
-        limits: dict[str, float | None] = request.extensions.get("timeout", {})
-        connection = self._idle.take(origin) or await self._open(origin, limits.get("connect"))
+        connection = self._idle.take(origin) or await self._open(origin, request.extensions)
         self._in_use.add(connection)
-        exchange = _Exchange(connection, lambda keep: self._end(origin, connection, keep), limits)
+        exchange = _Exchange(
+            connection, lambda keep: self._end(origin, connection, keep), request.extensions
+        )
         try:
             await exchange.write(head, body)
             answer = await exchange.read_head()
@@ -227,7 +233,8 @@ class PoolTransport(httpx.AsyncBaseTransport):
             },
         )
 
-    async def _open(self, origin: Origin, timeout_s: float | None) -> Connection:
+    async def _open(self, origin: Origin, extensions: Mapping[str, Any]) -> Connection:
+        timeout_s: float | None = extensions.get("timeout", {}).get("connect")
         tls = (self._verify or await _default_tls()) if origin.tls else None
         connection = await self._connect(
             origin.host, origin.port, tls=tls, server_hostname=origin.host, timeout_s=timeout_s
@@ -314,11 +321,12 @@ class _Exchange:
     Args:
         connection: the connection, owned until `end` is called.
         end: told once whether the connection may be kept.
-        limits: httpx's time-outs in seconds.
+        extensions: of the request: httpx's time-outs in seconds, and the driver's `DEADLINE`.
     """
 
     __slots__ = (
         "_connection",
+        "_deadline",
         "_end",
         "_keep",
         "_pending",
@@ -332,13 +340,15 @@ class _Exchange:
         self,
         connection: Connection,
         end: Callable[[bool], None],
-        limits: dict[str, float | None],
+        extensions: Mapping[str, Any],
     ) -> None:
+        limits: Mapping[str, float | None] = extensions.get("timeout", {})
         self._connection = connection
         self._end = end
         self._keep = False
         self._pending: list[Event] = []
         self._reader = ResponseReader()
+        self._deadline: Deadline | None = extensions.get(DEADLINE)
         self._read_s = limits.get("read")
         self._write_s = limits.get("write")
         self.over = False
@@ -413,21 +423,25 @@ class _Exchange:
             RequestTimeoutError: none came in time.
             UpstreamError: the connection ended before any byte of an answer.
         """
-        data: bytes | None = None
-        if self._read_s is None:
-            data = await self._connection.receive(RECEIVE_BYTES)
-        else:
-            with anyio.move_on_after(self._read_s):
-                data = await self._connection.receive(RECEIVE_BYTES)
+        data = await self._connection.receive(RECEIVE_BYTES, self._until(phase))
         if data:
             return self._reader.feed(data)
         if data is None:
-            raise RequestTimeoutError(
-                f"the server sent nothing for {self._read_s:g} s", reason=phase
-            )
+            raise self._timed_out(phase)
         if not self._reader.started:
             raise UpstreamError("the server closed the connection without an answer", reason="eof")
         return self._reader.eof()
+
+    def _until(self, phase: str) -> float:
+        """When a read must end: at the driver's deadline, or after httpx's time-out."""
+        if self._deadline is not None and phase == "idle":
+            return self._deadline.at
+        return math.inf if self._read_s is None else anyio.current_time() + self._read_s
+
+    def _timed_out(self, phase: str) -> RequestTimeoutError:
+        if self._deadline is not None and phase == "idle":
+            return self._deadline.error()
+        return RequestTimeoutError(f"the server sent nothing for {self._read_s:g} s", reason=phase)
 
     async def _send(self, data: bytes) -> None:
         if self._write_s is None:

@@ -12,6 +12,7 @@ no exception is being handled, because theirs hold addresses. `close` never awai
 
 import asyncio
 import errno
+import math
 import select
 import socket
 import ssl
@@ -104,14 +105,16 @@ class Connection(ABC):
         """
 
     @abstractmethod
-    async def receive(self, max_bytes: int) -> bytes:
+    async def receive(self, max_bytes: int, until: float = math.inf) -> bytes | None:
         """Wait for bytes.
 
         Args:
             max_bytes: at most so many are returned.
+            until: when to stop waiting, on the event loop's clock (`anyio.current_time`). On asyncio
+                this costs a twentieth of a cancel scope, which is what a token's read would notice.
 
         Returns:
-            At least one byte, or `b""` once the peer said that it sends no more.
+            At least one byte, `b""` once the peer said that it sends no more, None when time ran out.
 
         Raises:
             UpstreamError: the connection broke (reset, tls), or was closed here (closed).
@@ -297,6 +300,8 @@ class _LoopConnection(asyncio.Protocol, Connection):
         self._size = 0
         self._reader: asyncio.Future[None] | None = None
         self._writer: asyncio.Future[None] | None = None
+        self._alarm: asyncio.TimerHandle | None = None
+        self._until = math.inf
         self._reading_paused = False
         self._writing_paused = False
         self._eof = False
@@ -354,18 +359,38 @@ class _LoopConnection(asyncio.Protocol, Connection):
     def _write_failure(self) -> UpstreamError:
         return _failure("closed" if self._fault == "closed" else "write_failed")
 
-    async def receive(self, max_bytes: int) -> bytes:
+    async def receive(self, max_bytes: int, until: float = math.inf) -> bytes | None:
         while not self._chunks:
             if self._fault:
                 raise _failure(self._fault)
             if self._eof or self._closed:
                 return b""
+            if until < math.inf and self._loop.time() >= until:
+                return None
+            self._mind(until)
             self._reader = self._loop.create_future()
             try:
                 await self._reader
             finally:
                 self._reader = None
         return self._take(max_bytes)
+
+    def _mind(self, until: float) -> None:
+        """See to it that a wait ends. A timer is set anew only when it has fired, or is too late."""
+        self._until = until
+        if self._alarm is not None and self._alarm.when() > until:
+            self._alarm.cancel()
+            self._alarm = None
+        if self._alarm is None and until < math.inf:
+            self._alarm = self._loop.call_at(until, self._ring)
+
+    def _ring(self) -> None:
+        self._alarm = None
+        if self._reader is not None:
+            if self._loop.time() >= self._until:
+                self._wake()
+            else:
+                self._mind(self._until)
 
     def _take(self, max_bytes: int) -> bytes:
         chunks = self._chunks
@@ -424,6 +449,8 @@ class _LoopConnection(asyncio.Protocol, Connection):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._closed = True
+        if self._alarm is not None:
+            self._alarm.cancel()
         if exc is not None and not self._fault:
             self._fault = "tls" if isinstance(exc, ssl.SSLError) else "reset"
         self._wake()
@@ -507,7 +534,14 @@ class _SocketConnection(Connection):
         elif not self.answered:
             raise _failure("closed" if self._closed else "write_failed")
 
-    async def receive(self, max_bytes: int) -> bytes:
+    async def receive(self, max_bytes: int, until: float = math.inf) -> bytes | None:
+        if until == math.inf:
+            return await self._receive(max_bytes)
+        with anyio.CancelScope(deadline=until):
+            return await self._receive(max_bytes)
+        return None
+
+    async def _receive(self, max_bytes: int) -> bytes:
         # One turn of the loop for every read, so that a flooding peer can't starve other tasks.
         await anyio.lowlevel.checkpoint()
         while not self._early:
