@@ -6,7 +6,7 @@ import resource
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, closing
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import anyio.lowlevel
@@ -641,6 +641,18 @@ async def test_a_cancelled_reader_closes_the_connection_without_help() -> None:
         assert (transport.in_use, transport.idle) == (0, 0)
         await settled(backend, transport)
     gc.collect()
+
+
+async def test_a_read_that_is_cancelled_needs_nobody_to_close_the_body() -> None:
+    endless = raw(head(200, CHUNKED), *chunked(b"one", end=False), Hang())
+    async with serving(endless) as (backend, transport, _):
+        response = await transport.handle_async_request(httpx.Request("GET", backend.url))
+        body = aiter(cast("AsyncIterator[bytes]", response.stream))
+        assert await anext(body) == b"one"
+        with anyio.move_on_after(0.01):
+            await anext(body)
+        await settled(backend, transport)
+        assert transport.idle == 0
 
 
 async def test_random_cancellations_under_contention_leave_a_pool_that_works() -> None:

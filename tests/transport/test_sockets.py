@@ -260,6 +260,26 @@ async def test_the_next_address_is_tried_when_one_fails(monkeypatch: pytest.Monk
         await connection.aclose()
 
 
+async def test_the_losers_of_a_race_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[socket.socket] = []
+    everybody = anyio.Event()
+
+    async def dial(_address: object) -> socket.socket:
+        sock = socket.socket()
+        made.append(sock)
+        if len(made) == 3:
+            everybody.set()
+        with anyio.CancelScope(shield=True):  # so that all of them win
+            await everybody.wait()
+        return sock
+
+    monkeypatch.setattr(sockets, "ATTEMPT_DELAY_S", 0)
+    monkeypatch.setattr(sockets, "_dial", dial)
+    winner = await sockets._race([(0, 0, 0, number) for number in range(3)])
+    assert [sock for sock in made if sock.fileno() >= 0] == [winner]
+    winner.close()
+
+
 def test_families_take_turns_in_the_resolvers_order() -> None:
     six, four = socket.AF_INET6, socket.AF_INET
     addresses = [(six, 0, 0, 1), (six, 0, 0, 2), (four, 0, 0, 3), (six, 0, 0, 4)]
