@@ -146,6 +146,52 @@ class Reply:
         )
 
 
+CallStage = Literal["started", "arguments", "finished"]
+"""What a `CallDelta` tells: a call and its name, a fragment of its arguments, or the whole call."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallDelta:
+    """News of one tool call of a streamed reply.
+
+    Attributes:
+        stage: started once its name is known, arguments for each fragment, finished when the reply is
+            complete and this call with it. A call that was cut is never finished: never run it.
+        index: tells the calls of one reply apart, from 0 in the order they began.
+        id: on finished the id of `Reply.tool_calls`, before that what the server sent, which may
+            be empty or repeated.
+        name: the tool's name.
+        arguments: the fragment; on finished all of it, mended where that was needed.
+    """
+
+    stage: CallStage
+    index: int
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delta:
+    """What is new in a streamed reply. Where several fields are set, `retracted` comes first.
+
+    Attributes:
+        text: visible text to append. What stands after the last delta is `Reply.text`.
+        reasoning: thoughts to append.
+        tool_call: news of a call.
+        finish_reason: set on the last delta of the reply, and only there.
+        usage: what the reply cost; on that delta, None when the server did not say.
+        retracted: all visible text that stood so far, to be taken back: it was a thought.
+    """
+
+    text: str = ""
+    reasoning: str = ""
+    tool_call: CallDelta | None = None
+    finish_reason: FinishReason | None = None
+    usage: Usage | None = None
+    retracted: str = ""
+
+
 class Model(Protocol):
     """Anything that answers a chat request: a client, a pool, a gateway, a script in a test."""
 

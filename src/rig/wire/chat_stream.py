@@ -1,0 +1,250 @@
+"""The body of a streamed reply to deltas, and in the end to a `Reply`. No I/O.
+
+A stream was asked for; what came may also be one JSON body (servers that can't stream, errors at
+status 200) or a page of HTML. The bytes decide, not the Content-Type, which is wrong as often as it
+is right; it only settles what the bytes leave open.
+"""
+
+import re
+from dataclasses import replace
+from typing import Final, Literal
+
+from rig.errors import ProtocolError, ResponseTooLargeError, RigError, StreamCutError
+from rig.model import CallDelta, CallStage, Delta, Reply
+from rig.wire.assembly import MAX_RESPONSE_BYTES, StreamAssembler
+from rig.wire.call_assembly import finished_calls
+from rig.wire.decode import decode_chat
+from rig.wire.fault_text import read_fault
+from rig.wire.sse import MAX_EVENT_BYTES, SSEParser
+
+RAW_FACTOR: Final = 256
+"""Raw bytes of a stream a byte of the reply may take. A chunk is about 250 bytes, 3 KB with twenty
+log probabilities, and its token about four; so an honest stream stays below even with those."""
+
+HEAD_BYTES: Final = 512
+"""Bytes of the beginning that are kept, to say what was sent instead of a stream."""
+
+_BOM: Final = b"\xef\xbb\xbf"
+_BLANK: Final = b" \t\r\n"
+_EVENT_LINE: Final = re.compile(rb"(?:data|event|id|retry|error)?:|(?:data|event)[\r\n]")
+_BODY_STARTS: Final = (b"{", b"[", b"<", b'"')
+_ENOUGH: Final = 8
+_BEGINNING: Final[tuple[CallStage, ...]] = ("started", "arguments")
+
+
+class ChatStream:
+    """Reads the body of one answer at status 200.
+
+    Feed it until `ended` or until the body ends, then `close`, then take the `reply`. Nothing raises
+    before `close`, so that no delta is lost to an error that came behind it.
+
+    Args:
+        content_type: the answer's media type, "" when it has none.
+        max_response_bytes: limit for text, reasoning and calls together, or for a body that is
+            not a stream, in bytes.
+        max_raw_bytes: limit for all bytes of the stream; None means `RAW_FACTOR` times the above.
+        max_event_bytes: limit for one event; None means twice max_response_bytes (a call's quotes are
+            escaped once more), and at least `MAX_EVENT_BYTES`.
+        thinking: the reply begins inside a thought, because the template writes the opening tag.
+
+    Attributes:
+        raw_bytes: bytes fed so far.
+    """
+
+    def __init__(
+        self,
+        *,
+        content_type: str = "",
+        max_response_bytes: int = MAX_RESPONSE_BYTES,
+        max_raw_bytes: int | None = None,
+        max_event_bytes: int | None = None,
+        thinking: bool = False,
+    ) -> None:
+        self.raw_bytes = 0
+        self._content_type = content_type.partition(";")[0].strip().lower()
+        self._max_response_bytes = max_response_bytes
+        self._max_raw_bytes = max_raw_bytes or max_response_bytes * RAW_FACTOR
+        self._parser = SSEParser(
+            max_event_bytes=max_event_bytes or max(MAX_EVENT_BYTES, 2 * max_response_bytes)
+        )
+        self._assembler = StreamAssembler(max_response_bytes=max_response_bytes, thinking=thinking)
+        self._kind: Literal["events", "body"] | None = None
+        self._held = bytearray()
+        self._odd_head = b""
+        self._broken = False
+        self._fault: RigError | None = None
+        self._reply: Reply | None = None
+
+    @property
+    def assembler(self) -> StreamAssembler:
+        """What has been assembled so far; it stays empty when the body is not a stream."""
+        return self._assembler
+
+    @property
+    def complete(self) -> bool:
+        """Whether the model finished: the connection may break now without harm."""
+        return self._fault is None and self._assembler.complete
+
+    @property
+    def ended(self) -> bool:
+        """Whether reading on is no use: `[DONE]` came, or a fault."""
+        return self._broken or self._fault is not None or self._assembler.ended
+
+    def feed(self, chunk: bytes) -> list[Delta]:
+        """Add bytes of the body, transfer and content coding removed.
+
+        Args:
+            chunk: any part of it.
+
+        Returns:
+            What is new, in order. A fault ends the stream, and is raised by `close`.
+        """
+        if self.ended:
+            return []
+        self.raw_bytes += len(chunk)
+        if self.raw_bytes > self._max_raw_bytes:
+            self._break(_too_large("the stream", self._max_raw_bytes, "raw"))
+            return []
+        if self._kind != "events":
+            chunk = self._begin(chunk)
+        return self._events(chunk) if self._kind == "events" else []
+
+    def close(self) -> list[Delta]:
+        """End the body: it arrived whole, or broke after the reply was complete.
+
+        Returns:
+            What had been held back, with the delta that ends the reply; nothing the second time.
+
+        Raises:
+            RigError: the server told of a fault, or a limit was passed.
+            StreamCutError: the stream ended before the model had finished; what came is on the error.
+            ProtocolError: the body is neither a stream of a chat completion nor one in whole.
+        """
+        if self._kind is None:
+            self._decide(final=True)
+        deltas: list[Delta] = []
+        if self._fault is None and self._reply is None:
+            try:
+                deltas = self._close_body() if self._kind == "body" else self._close_events()
+            except RigError as error:
+                self._fault = error
+        if self._fault is not None:
+            raise self._fault
+        return deltas
+
+    def reply(self, *, latency_s: float = 0.0) -> Reply:
+        """The whole reply, once closed.
+
+        Args:
+            latency_s: seconds the answer took, for the usage.
+
+        Returns:
+            The same whether it was streamed or not.
+
+        Raises:
+            RigError: as `close`, and where the reply holds no answer.
+        """
+        self.close()
+        if self._reply is None:
+            return self._assembler.reply(latency_s=latency_s)
+        usage = self._reply.usage.model_copy(update={"latency_s": latency_s})
+        return replace(self._reply, usage=usage)
+
+    def _begin(self, chunk: bytes) -> bytes:
+        """Hold bytes until it is known what they are, or to the end; return those that are events."""
+        held = self._held
+        held += chunk
+        if self._kind is None:
+            if held.startswith(_BOM):
+                del held[: len(_BOM)]
+            del held[: len(held) - len(held.lstrip(_BLANK))]
+            self._decide(final=False)
+        if self._kind == "events":
+            taken = bytes(held)
+            held.clear()
+            return taken
+        if len(held) > self._max_response_bytes:
+            self._break(_too_large("the answer", self._max_response_bytes, "decoded"))
+        return b""
+
+    def _decide(self, *, final: bool) -> None:
+        held = self._held
+        if held.startswith(_BODY_STARTS):
+            self._kind = "body"
+        elif _EVENT_LINE.match(held):
+            self._kind = "events"
+        elif final or len(held) >= _ENOUGH:
+            typed = self._content_type not in {"", "text/event-stream"}
+            self._kind = "body" if typed else "events"
+            self._odd_head = bytes(held[:HEAD_BYTES])
+
+    def _events(self, chunk: bytes) -> list[Delta]:
+        try:
+            events = self._parser.feed(chunk)
+        except ResponseTooLargeError as error:
+            self._break(error)
+            return []
+        deltas = self._assembler.feed(events)
+        if self._parser.fault is not None:
+            self._break(self._parser.fault)
+        return deltas
+
+    def _break(self, error: RigError) -> None:
+        """Stop reading; that is a fault only when the reply is not complete yet."""
+        self._broken = True
+        if not self._assembler.complete and self._assembler.fault is None:
+            self._fault = error
+
+    def _close_events(self) -> list[Delta]:
+        if self._held:
+            deltas = self._events(bytes(self._held))
+            self._held.clear()
+        else:
+            deltas = []
+        if not self._broken:
+            deltas += self._assembler.feed(self._parser.eof())
+        try:
+            return deltas + self._assembler.close()
+        except StreamCutError as error:
+            if error.reason != "no_events" or not self._odd_head.strip():
+                raise
+        raise ProtocolError(
+            "the answer is neither a stream of events nor JSON: check that the base URL leads to an"
+            " OpenAI-compatible API",
+            reason="not_event_stream",
+            detail=read_fault(self._odd_head).line,
+        )
+
+    def _close_body(self) -> list[Delta]:
+        """The whole reply at once, as deltas."""
+        reply = self._reply = decode_chat(bytes(self._held))
+        self._held.clear()
+        deltas: list[Delta] = []
+        if reply.reasoning:
+            deltas.append(Delta(reasoning=reply.reasoning))
+        if reply.text:
+            deltas.append(Delta(text=reply.text))
+        news = [
+            CallDelta(
+                stage=stage,
+                index=index,
+                id=call.id,
+                name=call.name,
+                arguments=call.arguments if stage == "arguments" else "",
+            )
+            for index, call in enumerate(reply.tool_calls)
+            for stage in _BEGINNING
+        ]
+        if reply.finish_reason != "length":
+            news.extend(finished_calls(range(len(reply.tool_calls)), reply.tool_calls))
+        deltas.extend(Delta(tool_call=one) for one in news)
+        usage = reply.usage if reply.usage.reported else None
+        return [*deltas, Delta(finish_reason=reply.finish_reason, usage=usage)]
+
+
+def _too_large(what: str, limit: int, reason: str) -> ResponseTooLargeError:
+    return ResponseTooLargeError(
+        f"{what} is larger than the cap of {limit} bytes; raise max_response_bytes if it is an honest"
+        " one",
+        reason=reason,
+    )
