@@ -1,14 +1,17 @@
 """What is asked of a model and what it answers, and the protocol every model satisfies. No I/O."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from rig.errors import InvalidRequestError
 from rig.messages import Message, ReasoningField, ToolCall, Usage
+from rig.text.repetition import Repetition
 
-FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "unknown"]
-"""Why a reply ended. The wire's set is open; words nobody knows are unknown."""
+FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "repetition", "unknown"]
+"""Why a reply ended. The wire's set is open; words nobody knows are unknown. No server says
+repetition: that is a stream which rig itself cut, because the model repeated itself."""
 
 
 class ToolSpec(Protocol):
@@ -124,6 +127,8 @@ class Reply:
         model: the model's name as the server gives it.
         refusal: the category when the model or a filter declined, else None.
         reasoning_field: the field the server sent the reasoning in; None when it leaked into the text.
+        repetition: the loop a stream was cut for, None for every other reply. Its text then ends with
+            the loop, and its calls were dropped.
     """
 
     text: str = ""
@@ -134,6 +139,7 @@ class Reply:
     model: str = ""
     refusal: str | None = None
     reasoning_field: ReasoningField | None = None
+    repetition: Repetition | None = None
 
     def message(self) -> Message:
         """The assistant turn that records this reply; leaked reasoning never goes back."""
@@ -200,5 +206,44 @@ class Model(Protocol):
 
         Raises:
             RigError: no usable reply came back.
+        """
+        ...
+
+
+class ReplyStream(Protocol):
+    """A reply while it arrives: iterate it for its deltas, then take the `reply`."""
+
+    @property
+    def text(self) -> str:
+        """The visible text of the deltas so far, without what was retracted."""
+        ...
+
+    def __aiter__(self) -> AsyncIterator[Delta]:
+        """The deltas, in order; to be iterated once.
+
+        Raises:
+            StreamCutError: the stream ended before the reply was complete.
+            RigError: the reply is no answer, as `Model.complete` would raise it.
+        """
+        ...
+
+    def reply(self) -> Reply:
+        """The whole reply, once the last delta was handed out.
+
+        Raises:
+            InvalidRequestError: the stream has not ended yet.
+            RigError: what ended it.
+        """
+        ...
+
+
+class StreamingModel(Protocol):
+    """Anything that answers a chat request piece by piece."""
+
+    def stream(self, request: ChatRequest, /) -> AbstractAsyncContextManager[ReplyStream]:
+        """Send one request; entering the block waits for the first delta, leaving it ends the request.
+
+        Raises:
+            RigError: (on entering) the request was refused, or nothing of a reply came back.
         """
         ...
