@@ -13,47 +13,79 @@ from pydantic_core import from_json, to_json
 from rig.errors import InvalidRequestError
 from rig.messages import Message, TextPart, ToolCall, cleaned_name
 from rig.model import ChatRequest, ToolSpec
-from rig.wire.dialects import takes_completion_tokens
-from rig.wire.options import check_options, merge_extra, option_fields, tool_option_fields
+from rig.wire.dialect import Dialect
+from rig.wire.dialects import GENERIC, takes_completion_tokens
+from rig.wire.options import (
+    check_options,
+    merge_extra,
+    option_fields,
+    read_choice,
+    tool_option_fields,
+)
 from rig.wire.payload import mend_escapes, scrub
 
 TRACE_HEADER: Final = "X-Trace-Id"
 """Name of the header `ChatOptions.trace_id` is sent in."""
 
-_NO_PARAMETERS: Final[Mapping[str, Any]] = {"type": "object", "properties": {}}
+NO_PARAMETERS: Final[Mapping[str, Any]] = {"type": "object", "properties": {}}
+"""The schema of a tool that has none."""
 
 
-def encode_chat(request: ChatRequest, *, stream: bool = False) -> bytes:
+def encode_chat(request: ChatRequest, *, stream: bool = False, dialect: Dialect = GENERIC) -> bytes:
     """The JSON body of a chat completion request, UTF-8.
 
     Args:
         request: what is asked.
         stream: ask for a stream, with the usage at its end.
+        dialect: how the server spells the options.
 
     Returns:
         The bytes; lone surrogates in any text are sent as U+FFFD.
 
     Raises:
-        InvalidRequestError: the request can't be sent as it stands; the sentence says what to change.
+        InvalidRequestError: the request can't be sent as it stands, or the server can't be told of
+            an option; the sentence says what to change.
     """
     options = request.options
-    check_options(options)
-    if not cleaned_name(request.model):
-        raise InvalidRequestError("model is empty: name one the endpoint serves", reason="model")
-    limit = "max_completion_tokens" if takes_completion_tokens(request.model) else "max_tokens"
+    check_request(request)
+    limit = dialect.max_tokens_field or _limit_field(request.model)
     fields: dict[str, object] = {
         "model": request.model,
-        "messages": [encode_message(message) for message in _with_ids(request.messages)],
+        "messages": [
+            encode_message(message, system_role=dialect.system_role)
+            for message in with_ids(request.messages)
+        ],
         limit: request.max_tokens,
-        **option_fields(options),
+        **option_fields(options, dialect),
     }
     if request.tools:
-        fields["tools"] = [encode_tool(tool) for tool in request.tools]
-        fields |= tool_option_fields(options, _names(request.tools))
+        names = tool_names(request.tools)
+        if read_choice(options, names, dialect).offers:
+            fields["tools"] = [encode_tool(tool) for tool in request.tools]
+            fields |= tool_option_fields(options, names, dialect)
     if stream:
         fields["stream"] = True
-        fields["stream_options"] = {"include_usage": True}
+        if dialect.stream_usage:
+            fields["stream_options"] = {"include_usage": True}
     return to_body(merge_extra(fields, options.extra_body))
+
+
+def check_request(request: ChatRequest) -> None:
+    """Refuse what no server could make sense of, before anything is written.
+
+    Args:
+        request: what is asked.
+
+    Raises:
+        InvalidRequestError: an option outside its range, or no model.
+    """
+    check_options(request.options)
+    if not cleaned_name(request.model):
+        raise InvalidRequestError("model is empty: name one the endpoint serves", reason="model")
+
+
+def _limit_field(model: str) -> str:
+    return "max_completion_tokens" if takes_completion_tokens(model) else "max_tokens"
 
 
 def request_headers(request: ChatRequest) -> dict[str, str]:
@@ -78,21 +110,23 @@ def encode_tool(tool: ToolSpec) -> dict[str, object]:
     function = {
         "name": tool.name,
         "description": tool.description or "",
-        "parameters": tool.input_schema or _NO_PARAMETERS,
+        "parameters": tool.input_schema or NO_PARAMETERS,
     }
     return {"type": "function", "function": function}
 
 
-def encode_message(message: Message) -> dict[str, object]:
+def encode_message(message: Message, *, system_role: str = "system") -> dict[str, object]:
     """One turn as the servers read it.
 
     Args:
         message: the turn.
+        system_role: what the server calls the system.
 
     Returns:
         Role and content always; on an assistant turn the content is text, and calls hold valid JSON.
     """
-    wire: dict[str, object] = {"role": message.role, "content": _content(message)}
+    role = system_role if message.role == "system" else message.role
+    wire: dict[str, object] = {"role": role, "content": _content(message)}
     if message.name:
         wire["name"] = message.name
     if message.role == "tool" and message.tool_call_id:
@@ -222,7 +256,15 @@ def _only_text(parts: Iterable[object]) -> bool:
     return all(isinstance(part, TextPart) for part in parts)
 
 
-def _names(tools: Sequence[ToolSpec]) -> list[str]:
+def tool_names(tools: Sequence[ToolSpec]) -> list[str]:
+    """The names of the tools.
+
+    Args:
+        tools: what is offered.
+
+    Raises:
+        InvalidRequestError: two have the same name.
+    """
     names = [tool.name for tool in tools]
     if len(set(names)) < len(names):
         raise InvalidRequestError("two of the tools have the same name", reason="tools")
@@ -234,8 +276,12 @@ def _made_id(number: int) -> str:
     return f"call{number:05d}"
 
 
-def _with_ids(messages: Sequence[Message]) -> list[Message]:
-    """The messages with an id on every call, and on every result that follows one in order."""
+def with_ids(messages: Sequence[Message]) -> list[Message]:
+    """The messages with an id on every call, and on every result that follows one in order.
+
+    Args:
+        messages: the conversation, oldest first.
+    """
     taken = {call.id for message in messages for call in message.tool_calls}
     free = (name for number in range(1 << 30) if (name := _made_id(number)) not in taken)
     waiting: dict[str, None] = {}

@@ -1,12 +1,14 @@
-"""`ChatOptions` to body fields: one table of checks, one of names. No I/O."""
+"""`ChatOptions` to body fields: one table of checks here, the names in the dialect. No I/O."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal, NamedTuple
 
 from rig.errors import InvalidRequestError
 from rig.messages import as_array, as_object
 from rig.model import ChatOptions
+from rig.wire.dialect import NO_FIELD, Dialect, Form, Refused, Sent
+from rig.wire.dialects import GENERIC
 
 MAX_TRACE_ID_CHARS: Final = 256
 """A trace id is a header: longer ones make servers answer 431 (RFC 9110 names no limit; W3C trace
@@ -15,7 +17,7 @@ context values are 55 characters, and 8 KiB is the usual limit of all headers to
 _RESERVED: Final = frozenset({"stream"})
 """Fields `extra_body` may not set: how an answer is read follows from them."""
 
-_SENT_AS_THEY_ARE: Final = (
+_PLAIN: Final = (
     "temperature",
     "top_p",
     "min_p",
@@ -30,8 +32,13 @@ _SENT_AS_THEY_ARE: Final = (
     "logprobs",
     "top_logprobs",
     "reasoning_budget_tokens",
+    "enable_thinking",
 )
-_MODES: Final = frozenset({"auto", "none", "required"})
+"""The options that need neither tools nor another option."""
+
+_Mode = Literal["", "auto", "none", "required", "named"]
+_MODES: Final[Mapping[str, _Mode]] = {"auto": "auto", "none": "none", "required": "required"}
+_MERGED: Final = ("chat_template_kwargs", "structured_outputs")
 
 
 def _is_number(value: object) -> bool:
@@ -129,64 +136,189 @@ def check_options(options: ChatOptions) -> None:
         )
 
 
-def option_fields(options: ChatOptions) -> dict[str, object]:
+def option_fields(options: ChatOptions, dialect: Dialect = GENERIC) -> dict[str, object]:
     """The body fields of the options that need no tools, without `extra_body`.
 
     Args:
         options: checked options.
+        dialect: who is asked.
 
     Returns:
         Only what was set: None is not sent, 0 is.
+
+    Raises:
+        InvalidRequestError: an option the server can't be told of; the sentence names it.
     """
-    fields: dict[str, object] = {
-        name: value for name in _SENT_AS_THEY_ARE if (value := getattr(options, name)) is not None
-    }
+    fields: dict[str, object] = {}
+    for name in _PLAIN:
+        value = getattr(options, name)
+        if value is not None:
+            _check_format(name, value, dialect)
+            put_option(fields, name, value, dialect)
     if options.reasoning_budget_tokens is not None and options.reasoning_budget_message:
-        fields["reasoning_budget_message"] = options.reasoning_budget_message
-    if options.enable_thinking is not None:
-        fields["chat_template_kwargs"] = {"enable_thinking": options.enable_thinking}
+        name = "reasoning_budget_message"
+        put_option(fields, name, options.reasoning_budget_message, dialect)
     return fields
 
 
-def tool_option_fields(options: ChatOptions, names: Sequence[str]) -> dict[str, object]:
+def put_option(fields: dict[str, object], name: str, value: object, dialect: Dialect) -> None:
+    """Add an option to a body, as the dialect spells it.
+
+    Args:
+        fields: the body's fields.
+        name: the option.
+        value: what it was set to.
+        dialect: who is asked.
+
+    Raises:
+        InvalidRequestError: the server can't be told of it.
+    """
+    spelling = dialect.options.get(name, NO_FIELD)
+    if isinstance(spelling, Sent):
+        rewritten = next((sent for given, sent in spelling.rewrite if given == value), value)
+        shaped = _FORMS[spelling.form](rewritten)
+        if shaped is not None:
+            _put(fields, spelling.path, shaped)
+    elif isinstance(spelling, Refused) and value not in spelling.unless:
+        raise dialect.refusal(name, spelling.hint)
+
+
+def _put(fields: dict[str, object], path: str, value: object) -> None:
+    """Set a field; dots in its path lead into objects, which are made where they are missing."""
+    *outer, last = path.split(".")
+    for name in outer:
+        inner = fields.setdefault(name, {})
+        fields = inner if isinstance(inner, dict) else {}  # pyright: ignore[reportUnknownVariableType] ours: text keys
+    fields[last] = value
+
+
+def _check_format(name: str, value: object, dialect: Dialect) -> None:
+    """Refuse a type of `response_format` the server does not take.
+
+    Raises:
+        InvalidRequestError: so it is.
+    """
+    taken = dialect.response_formats
+    if name != "response_format" or taken is None:
+        return
+    if (as_object(value) or {}).get("type") not in taken:
+        hint = f"it takes only the types {' and '.join(sorted(taken))}"
+        raise dialect.refusal(name, hint)
+
+
+def _texts(value: Any) -> list[str]:  # noqa: ANN401  a checked option: a text or texts
+    return [value] if isinstance(value, str) else list(value)
+
+
+def _schema(value: Any) -> object:  # noqa: ANN401  a checked option: an object
+    """OpenAI's `{"type": "json_schema", "json_schema": {"schema"}}` as Anthropic's format."""
+    inner = as_object(value.get("json_schema")) or value
+    schema = as_object(inner.get("schema"))
+    return {"type": "json_schema", "schema": schema} if schema is not None else None
+
+
+def _thinking(value: Any) -> object:  # noqa: ANN401  a checked option: a whole number
+    """A budget as Anthropic's switch: off by absence, and there is no such thing as no limit."""
+    return {"type": "enabled", "budget_tokens": value} if value > 0 else None
+
+
+_FORMS: Final[Mapping[Form, Callable[[Any], object]]] = {
+    "as_is": lambda value: value,
+    "texts": _texts,
+    "schema": _schema,
+    "thinking": _thinking,
+}
+
+
+class Choice(NamedTuple):
+    """A tool choice as it is to be said.
+
+    Attributes:
+        mode: auto, none, required or named; "" when nothing is to be sent.
+        name: the tool, where the mode is named.
+        offers: whether the tools are to be offered at all.
+    """
+
+    mode: _Mode = ""
+    name: str = ""
+    offers: bool = True
+
+
+def read_choice(options: ChatOptions, names: Sequence[str], dialect: Dialect = GENERIC) -> Choice:
+    """The tool choice of a request that offers tools.
+
+    Args:
+        options: checked options.
+        names: the offered tools.
+        dialect: who is asked.
+
+    Returns:
+        What to say. A tool demanded by its name from a server that can't be told names is
+        `required`, where it is the only one.
+
+    Raises:
+        InvalidRequestError: it names a tool that is not offered, or the server can't be told.
+    """
+    choice = options.tool_choice
+    if choice is None or not names:
+        return Choice()  # vLLM: 'When using `tool_choice`, `tools` must be set.'
+    mode: _Mode = _MODES.get(choice, "named")
+    if mode == "named" and choice not in names:
+        raise InvalidRequestError(
+            "the option tool_choice must be auto, none, required or the name of an offered tool",
+            reason="tool_choice",
+        )
+    how = dialect.tool_choices.get(mode)
+    if how is None and mode == "named" and len(names) == 1:
+        mode, how = "required", dialect.tool_choices.get("required")
+    if how is None:
+        known = ", ".join(dialect.tool_choices)
+        alone = "; offer that tool alone and require a call" if mode == "named" else ""
+        raise dialect.refusal("tool_choice", f"it knows only {known}{alone}")
+    if how == "sent":
+        return Choice(mode, choice if mode == "named" else "")
+    return Choice(offers=how == "default")
+
+
+def tool_option_fields(
+    options: ChatOptions, names: Sequence[str], dialect: Dialect = GENERIC
+) -> dict[str, object]:
     """The body fields of the options that speak of tools; nothing when no tool is offered.
 
     Args:
         options: checked options.
         names: the offered tools.
+        dialect: who is asked.
 
     Returns:
         tool_choice and parallel_tool_calls where they were set.
 
     Raises:
-        InvalidRequestError: `tool_choice` names a tool that is not offered.
+        InvalidRequestError: `tool_choice` names a tool that is not offered, or the server can't be
+            told of it.
     """
     fields: dict[str, object] = {}
     if not names:
-        return fields  # vLLM: 'When using `tool_choice`, `tools` must be set.'
-    choice = options.tool_choice
-    if choice in _MODES:
-        fields["tool_choice"] = choice
-    elif choice in names:
-        fields["tool_choice"] = {"type": "function", "function": {"name": choice}}
-    elif choice is not None:
-        raise InvalidRequestError(
-            "the option tool_choice must be auto, none, required or the name of an offered tool",
-            reason="tool_choice",
-        )
+        return fields
+    choice = read_choice(options, names, dialect)
+    if choice.mode == "named":
+        fields["tool_choice"] = {"type": "function", "function": {"name": choice.name}}
+    elif choice.mode:
+        fields["tool_choice"] = choice.mode
     if options.parallel_tool_calls is not None:
-        fields["parallel_tool_calls"] = options.parallel_tool_calls
+        put_option(fields, "parallel_tool_calls", options.parallel_tool_calls, dialect)
     return fields
 
 
 def merge_extra(fields: dict[str, object], extra: Mapping[str, object]) -> dict[str, object]:
     """The body with the caller's own fields, which win; a field set to None is left out.
 
-    `chat_template_kwargs` is merged one level deep, so that `enable_thinking` and other arguments of
-    the template can be given side by side.
+    `chat_template_kwargs` and `structured_outputs` are merged one level deep, so that an option and
+    further arguments of the same object can be given side by side.
     """
     merged = {**fields, **extra}
-    ours, theirs = fields.get("chat_template_kwargs"), extra.get("chat_template_kwargs")
-    if isinstance(ours, Mapping) and isinstance(theirs, Mapping):
-        merged["chat_template_kwargs"] = {**ours, **theirs}
+    for name in _MERGED:
+        ours, theirs = fields.get(name), extra.get(name)
+        if isinstance(ours, Mapping) and isinstance(theirs, Mapping):
+            merged[name] = {**ours, **theirs}
     return {name: value for name, value in merged.items() if value is not None}

@@ -1,0 +1,41 @@
+"""What a dialect says when it can't say an option."""
+
+from dataclasses import replace
+
+import pytest
+
+from rig.errors import InvalidRequestError
+from rig.model import ChatOptions
+from rig.wire.dialect import Sent
+from rig.wire.dialects import DIALECTS, GENERIC
+from rig.wire.options import option_fields
+
+
+def test_a_refusal_names_the_server_the_option_and_a_way_out() -> None:
+    error = DIALECTS["lm-studio"].refusal("grammar", "describe the answer with a schema")
+    assert isinstance(error, InvalidRequestError)
+    assert error.reason == "grammar"
+    assert "LM Studio" in error.message
+    assert error.message.endswith("describe the answer with a schema")
+
+
+def test_without_a_hint_there_is_still_a_way_out() -> None:
+    assert "extra_body" in DIALECTS["openai"].refusal("min_p").message
+
+
+def test_a_variant_is_made_by_replacing_a_field() -> None:
+    mine = replace(GENERIC, options={**GENERIC.options, "min_p": Sent(path="sampling.min_p")})
+    assert option_fields(ChatOptions(min_p=0.1), mine) == {"sampling": {"min_p": 0.1}}
+    assert option_fields(ChatOptions(min_p=0.1)) == {"min_p": 0.1}
+
+
+def test_an_option_a_dialect_says_nothing_of_is_refused() -> None:
+    bare = replace(GENERIC, name="bare", options={})
+    with pytest.raises(InvalidRequestError) as caught:
+        option_fields(ChatOptions(seed=1), bare)
+    assert caught.value.reason == "seed"
+
+
+def test_dialects_are_values() -> None:
+    assert replace(GENERIC) == GENERIC
+    assert len({*DIALECTS.values()}) == len(DIALECTS)
