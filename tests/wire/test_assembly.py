@@ -856,3 +856,47 @@ def test_work_grows_with_the_events_and_no_faster(build: Callable[[int], list[Ev
         return calls
 
     assert work(2000) <= 4.5 * work(500)
+
+
+# --- What the next stream should know ---
+
+
+@pytest.mark.parametrize(
+    ("thinking", "texts", "expected"),
+    [
+        (False, ["plain"], None),
+        (False, ["<think>a</think>b"], None),
+        (False, ["a", "</think>b"], True),
+        (True, ["a", "</think>b"], None),
+        (True, ["a"], False),
+        (True, [], None),
+        (True, ["<think>a</think>b"], None),
+    ],
+    ids=[
+        "no thought",
+        "its own opener",
+        "the opener was eaten",
+        "assumed rightly",
+        "assumed wrongly",
+        "nothing said",
+        "assumed, and it wrote an opener",
+    ],
+)
+def test_whether_the_template_opens_a_thought_is_told(
+    thinking: bool, texts: list[str], expected: bool | None
+) -> None:
+    assembler = StreamAssembler(thinking=thinking)
+    assembler.feed([*say(*texts), *STOP])
+    assembler.close()
+    assert assembler.template_thinks is expected
+
+
+@pytest.mark.parametrize(
+    ("texts", "blank"),
+    [(["a"], 0), (["a \n"], 2), (["a", " ", "\n"], 2), (["\n", "\n", "a"], 0), ([" ", " "], 2)],
+    ids=str,
+)
+def test_whitespace_that_is_held_back_is_counted(texts: list[str], blank: int) -> None:
+    assembler = StreamAssembler()
+    assembler.feed(say(*texts))
+    assert assembler.blank == blank

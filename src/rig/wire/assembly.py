@@ -100,6 +100,22 @@ class StreamAssembler:
         return self._text.text
 
     @property
+    def blank(self) -> int:
+        """Characters of whitespace the content ends with so far; no delta tells of them."""
+        return self._text.blank
+
+    @property
+    def template_thinks(self) -> bool | None:
+        """Whether the template writes the opening tag of a thought, so that replies begin inside one.
+
+        True where a closer came without an opener, False where a thought that was assumed is still
+        open: at the end of a reply there was none. None when nothing tells.
+        """
+        if self._text.assumed:
+            return False
+        return True if self._text.retracted else None
+
+    @property
     def calls(self) -> tuple[ToolCall, ...]:
         """The calls so far; their arguments may be cut: never run them."""
         seed = to_json(self._head)

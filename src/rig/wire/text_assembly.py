@@ -24,10 +24,15 @@ class TextAssembler:
 
     Attributes:
         size: bytes of text and reasoning kept.
+        blank: characters of whitespace the content ends with so far. They are held back, so that no
+            delta tells of a model that writes nothing else any more.
+        retracted: a closing tag came whose opener the template had eaten: text had to be taken back.
     """
 
     def __init__(self, *, thinking: bool = False) -> None:
         self.size = 0
+        self.blank = 0
+        self.retracted = False
         self._content: list[str] = []
         self._thoughts: list[str] = []
         self._source = ""
@@ -41,6 +46,11 @@ class TextAssembler:
         """The visible text that stands."""
         return "".join(self._shown)
 
+    @property
+    def assumed(self) -> bool:
+        """True while all the content has been is the thought that `thinking=True` assumed."""
+        return self._leaks is not None and self._leaks.assumed and bool(self._content)
+
     def add_text(self, text: str, deltas: list[Delta]) -> None:
         """Add a fragment of the content.
 
@@ -50,6 +60,7 @@ class TextAssembler:
         """
         self.size += len(text) if text.isascii() else byte_size(text)
         self._content.append(text)
+        self.blank = _blank_end(text, self.blank) if text[-1].isspace() else 0
         pieces = self._filter.feed(text)
         if pieces:
             self._show(pieces, deltas)
@@ -109,6 +120,7 @@ class TextAssembler:
             elif piece.kind == "reasoning":
                 deltas.append(Delta(reasoning=piece.text))
             else:
+                self.retracted = True
                 self._shown.clear()
                 deltas.append(Delta(retracted=piece.text))
 
@@ -118,6 +130,12 @@ class TextAssembler:
         self._filter = OrphanCloserFilter()
         pieces = self._filter.feed("".join(self._content)) if self._content else []
         self.settle("".join(piece.text for piece in pieces), deltas)
+
+
+def _blank_end(text: str, before: int) -> int:
+    """Characters of whitespace at the end of a text behind so many others."""
+    body = len(text.rstrip())
+    return len(text) - body + (0 if body else before)
 
 
 def byte_size(text: str) -> int:
