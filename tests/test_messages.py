@@ -14,6 +14,7 @@ from rig.messages import (
     AudioPart,
     ImagePart,
     Message,
+    SignedThought,
     TextPart,
     ToolCall,
     Usage,
@@ -278,3 +279,48 @@ def test_any_usage_is_read(value: Any) -> None:
 @given(JSON)
 def test_any_arguments_are_a_text(value: Any) -> None:
     assert isinstance(ToolCall.model_validate({"arguments": value}).arguments, str)
+
+
+SIGNED: dict[str, tuple[object, tuple[SignedThought, ...], str]] = {
+    "signed": (
+        [{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "a"}],
+        (SignedThought(thinking="hm", signature="s"),),
+        "hm",
+    ),
+    "signed with nothing": (
+        [{"type": "thinking", "thinking": "hm", "signature": ""}],
+        (SignedThought(thinking="hm"),),
+        "hm",
+    ),
+    "kept to itself": (
+        [{"type": "thinking", "thinking": "", "signature": "s"}],
+        (SignedThought(signature="s"),),
+        "",
+    ),
+    "redacted": (
+        [{"type": "redacted_thinking", "data": "x"}, {"type": "text", "text": "a"}],
+        (SignedThought(type="redacted_thinking", data="x"),),
+        "",
+    ),
+    "not signed": ([{"type": "thinking", "thinking": "hm"}], (), "hm"),
+    "redacted to nothing": ([{"type": "redacted_thinking", "data": ""}], (), ""),
+    "a signature that is no text": (
+        [{"type": "thinking", "thinking": "hm", "signature": 1}],
+        (),
+        "hm",
+    ),
+    "a text": ("a", (), ""),
+    "null": (None, (), ""),
+}
+
+
+@pytest.mark.parametrize(("content", "thoughts", "reasoning"), SIGNED.values(), ids=SIGNED.keys())
+def test_signed_thoughts_are_kept_as_they_are(
+    content: object, thoughts: tuple[SignedThought, ...], reasoning: str
+) -> None:
+    message = Message.model_validate({"role": "assistant", "content": content})
+    assert message.thoughts == thoughts
+    assert (message.reasoning or "") == reasoning
+    assert message.text in {"", "a"}
+    assert Message.model_validate(message.model_dump()) == message
+    assert Message.model_validate_json(message.model_dump_json()) == message

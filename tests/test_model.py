@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rig.errors import InvalidRequestError
-from rig.messages import Message, ToolCall
+from rig.messages import Message, SignedThought, ToolCall
 from rig.model import ChatOptions, ChatRequest, Reply
 
 HI = (Message(role="user", content="hi"),)
@@ -57,3 +57,8 @@ def test_reasoning_is_recorded_only_where_the_server_has_a_field_for_it() -> Non
 def test_a_recorded_reply_is_a_whole_message() -> None:
     turn = Reply(text="so", tool_calls=(ToolCall(id="c", name="f"),)).message()
     assert Message.model_validate(turn.model_dump()) == turn
+
+
+def test_signed_thoughts_go_back_with_the_turn() -> None:
+    thoughts = (SignedThought(thinking="hm", signature="s"),)
+    assert Reply(thoughts=thoughts).message().thoughts == thoughts

@@ -24,6 +24,8 @@ _ROLE_ALIASES = {"developer": "system", "function": "tool", "model": "assistant"
 # Symfony AI 2220 and vercel/ai 19091: servers send these where they mean "no id" and "no name".
 _NOT_A_NAME = frozenset({"", "null", "None"})
 
+_THOUGHT_TYPES = frozenset({"thinking", "reasoning", "redacted_thinking"})
+
 
 def as_object(value: object) -> Mapping[str, object] | None:
     """The value as a JSON object, None when it is something else."""
@@ -175,6 +177,22 @@ class ToolCall(_Value):
         return cast("dict[str, Any]", value)
 
 
+class SignedThought(_Value):
+    """A thought as a server signed it, to be sent back as it is inside a tool loop; never shown.
+
+    Attributes:
+        type: thinking, or redacted_thinking: one that only its maker can read.
+        thinking: the thought; may be empty where the server keeps it to itself.
+        signature: by which the server knows it again; empty where it does not look.
+        data: the redacted one.
+    """
+
+    type: Literal["thinking", "redacted_thinking"] = "thinking"
+    thinking: str = ""
+    signature: str = ""
+    data: str = ""
+
+
 class Message(_Value):
     """One turn of a conversation.
 
@@ -186,6 +204,7 @@ class Message(_Value):
         name: on a tool turn, the tool's name.
         reasoning: thoughts the server sent in a field of their own; they go back inside a tool loop.
         reasoning_field: the name of that field.
+        thoughts: the same, signed, from servers that want it back so (Anthropic's Messages API).
     """
 
     role: Role
@@ -195,6 +214,7 @@ class Message(_Value):
     name: str | None = None
     reasoning: str | None = None
     reasoning_field: ReasoningField = "reasoning_content"
+    thoughts: tuple[SignedThought, ...] = ()
 
     @model_validator(mode="before")
     @classmethod
@@ -213,6 +233,7 @@ class Message(_Value):
             known["reasoning"], known["reasoning_field"] = thought, field
         elif thoughts and "reasoning" not in known:
             known["reasoning"] = thoughts
+        known.setdefault("thoughts", signed_thoughts(wire.get("content")))
         return known
 
     @property
@@ -237,7 +258,7 @@ def split_content(content: object) -> tuple[str | list[object], str]:
     thoughts: list[str] = []
     for part in cast("Sequence[object]", content):
         wire = as_object(part)
-        if wire is not None and wire.get("type") in {"thinking", "reasoning"}:
+        if wire is not None and wire.get("type") in _THOUGHT_TYPES:
             thoughts.append(_thought_text(wire.get("thinking", wire.get("text"))))
         else:
             parts.append({"type": "text", "text": part} if isinstance(part, str) else part)
@@ -245,6 +266,35 @@ def split_content(content: object) -> tuple[str | list[object], str]:
     if None in texts:
         return parts, "".join(thoughts)
     return "".join(text or "" for text in texts), "".join(thoughts)
+
+
+def signed_thoughts(content: object) -> tuple[SignedThought, ...]:
+    """The thoughts among the parts of a content that are signed or redacted.
+
+    Args:
+        content: the wire's value, of any shape.
+
+    Returns:
+        Those that go back as they are, in order.
+    """
+    parts = as_array(content) or ()
+    wires = (as_object(part) or {} for part in parts)
+    thoughts = (_signed_thought(wire) for wire in wires)
+    return tuple(thought for thought in thoughts if thought is not None)
+
+
+def _signed_thought(wire: Mapping[str, object]) -> SignedThought | None:
+    signature, data = wire.get("signature"), wire.get("data")
+    if wire.get("type") == "thinking" and isinstance(signature, str):
+        thinking = _thought_text(wire.get("thinking"))
+        return SignedThought.model_construct(
+            type="thinking", thinking=thinking, signature=signature, data=""
+        )
+    if wire.get("type") == "redacted_thinking" and isinstance(data, str) and data:
+        return SignedThought.model_construct(
+            type="redacted_thinking", thinking="", signature="", data=data
+        )
+    return None
 
 
 def split_reasoning_field(wire: Mapping[str, object]) -> tuple[ReasoningField | None, str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from rig.errors import InvalidRequestError
-from rig.messages import Message, ReasoningField, ToolCall, Usage
+from rig.messages import Message, ReasoningField, SignedThought, ToolCall, Usage
 from rig.text.repetition import Repetition
 
 FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "repetition", "unknown"]
@@ -127,6 +127,7 @@ class Reply:
         model: the model's name as the server gives it.
         refusal: the category when the model or a filter declined, else None.
         reasoning_field: the field the server sent the reasoning in; None when it leaked into the text.
+        thoughts: the thoughts as the server signed them, to go back with the calls of this reply.
         repetition: the loop a stream was cut for, None for every other reply. Its text then ends with
             the loop, and its calls were dropped.
     """
@@ -139,6 +140,7 @@ class Reply:
     model: str = ""
     refusal: str | None = None
     reasoning_field: ReasoningField | None = None
+    thoughts: tuple[SignedThought, ...] = ()
     repetition: Repetition | None = None
 
     def message(self) -> Message:
@@ -149,6 +151,7 @@ class Reply:
             tool_calls=self.tool_calls,
             reasoning=self.reasoning if self.reasoning_field and self.reasoning else None,
             reasoning_field=self.reasoning_field or "reasoning_content",
+            thoughts=self.thoughts,
         )
 
 

@@ -17,7 +17,7 @@ from rig.agent.history import (
     tool_turn,
 )
 from rig.errors import InvalidRequestError
-from rig.messages import Content, ImagePart, Message, TextPart, ToolCall
+from rig.messages import Content, ImagePart, Message, SignedThought, TextPart, ToolCall
 from rig.model import Reply
 
 IMAGE = ImagePart.from_bytes("image/png", b"\x89PNG")
@@ -210,6 +210,33 @@ def test_reasoning_is_kept_inside_the_tool_loop_only() -> None:
         ]
     )
     assert [turn.reasoning for turn in prepared if turn.role == "assistant"] == ["", "", "new"]
+
+
+def test_signed_thoughts_are_kept_inside_the_tool_loop_only() -> None:
+    signed = (SignedThought(thinking="hm", signature="s"),)
+    turn = assistant("", "1").model_copy(update={"thoughts": signed})
+    loop = prepare([user("a"), turn, result("1")])
+    assert [message.thoughts for message in loop] == [(), signed, ()]
+    later = prepare([*loop, assistant("b"), user("c")])
+    assert not any(message.thoughts for message in later)
+    assert prepare(tuple(later)) == later
+
+
+def test_signed_thoughts_of_joined_turns_are_joined() -> None:
+    one, two = (SignedThought(thinking="1"),), (SignedThought(thinking="2"),)
+    first = assistant("a").model_copy(update={"thoughts": one})
+    second = assistant("b", "1").model_copy(update={"thoughts": two})
+    [_, joined, _] = prepare([user("q"), first, second, result("1")])
+    assert joined.thoughts == one + two
+
+
+def test_a_reply_is_recorded_with_its_signed_thoughts() -> None:
+    signed = (SignedThought(signature="s"),)
+    turn = assistant_turn(
+        Reply(text="<think>a</think>", thoughts=signed, reasoning_field="reasoning_content"), ()
+    )
+    assert turn.thoughts == signed
+    assert turn.text == "<think>a</think>"
 
 
 def test_tags_in_text_whose_reasoning_was_separated_stay_also_in_old_turns() -> None:

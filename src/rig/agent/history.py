@@ -116,6 +116,7 @@ def assistant_turn(reply: Reply, calls: Sequence[ToolCall]) -> Message:
         tool_calls=tuple(calls),
         reasoning=reply.reasoning if reply.reasoning_field else None,
         reasoning_field=reply.reasoning_field or "reasoning_content",
+        thoughts=reply.thoughts,
     )
     return _without_leaks(turn)
 
@@ -263,7 +264,8 @@ def _merged(turns: Sequence[Message]) -> Message:
     thoughts = [turn.reasoning for turn in turns if turn.reasoning is not None]
     reasoning = _BLANK_LINE.join(filter(None, thoughts)) if thoughts else None
     content = _joined_content([turn.content for turn in turns])
-    return _changed(turns[-1], content=content, reasoning=reasoning)
+    signed = tuple(thought for turn in turns for thought in turn.thoughts)
+    return _changed(turns[-1], content=content, reasoning=reasoning, thoughts=signed)
 
 
 def _joined_content(contents: Sequence[Content]) -> Content:
@@ -296,9 +298,13 @@ def _without_old_reasoning(turns: Sequence[Message]) -> list[Message]:
     """
     last_user = max((i for i, turn in enumerate(turns) if turn.role == "user"), default=0)
     return [
-        _changed(turn, reasoning="") if turn.reasoning and index < last_user else turn
+        _unthought(turn) if index < last_user and (turn.reasoning or turn.thoughts) else turn
         for index, turn in enumerate(turns)
     ]
+
+
+def _unthought(turn: Message) -> Message:
+    return _changed(turn, reasoning="" if turn.reasoning else turn.reasoning, thoughts=())
 
 
 def _is_blank(content: Content) -> bool:
