@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic_core import from_json
 
@@ -380,6 +380,7 @@ fragments = st.sampled_from([
 
 
 @given(st.lists(fragments, max_size=20), st.integers(1, 40), st.sampled_from(["", "text/html", "text/event-stream"]))  # fmt: skip
+@example([b"\n\n", b"\xef\xbb\xbf"], 1, "")
 def test_any_bytes_give_the_same_however_they_are_split(
     parts: list[bytes], step: int, content_type: str
 ) -> None:

@@ -24,8 +24,8 @@ log probabilities, and its token about four; so an honest stream stays below eve
 HEAD_BYTES: Final = 512
 """Bytes of the beginning that are kept, to say what was sent instead of a stream."""
 
-_BOM: Final = b"\xef\xbb\xbf"
-_BLANK: Final = b" \t\r\n"
+# Blanks and byte order marks, in any order, before the first byte that tells.
+_NOTHING: Final = re.compile(rb"(?:[ \t\r\n]|\xef\xbb\xbf)+")
 _EVENT_LINE: Final = re.compile(rb"(?:data|event|id|retry|error)?:|(?:data|event)[\r\n]")
 _BODY_STARTS: Final = (b"{", b"[", b"<", b'"')
 _ENOUGH: Final = 8
@@ -155,9 +155,8 @@ class ChatStream:
         held = self._held
         held += chunk
         if self._kind is None:
-            if held.startswith(_BOM):
-                del held[: len(_BOM)]
-            del held[: len(held) - len(held.lstrip(_BLANK))]
+            if start := _NOTHING.match(held):
+                del held[: start.end()]
             self._decide(final=False)
         if self._kind == "events":
             taken = bytes(held)
