@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rig.errors import Backpressure
+from rig.errors import Backpressure, UpstreamError
 from rig.events import (
     OutputRejected,
     ReplyReceived,
@@ -69,6 +69,19 @@ def test_a_result_can_be_kept() -> None:
         pending=(CALL,),
     )
     assert pickle.loads(pickle.dumps(result)) == result
+
+
+@pytest.mark.parametrize(("budget_s", "unbounded"), [(None, True), (0.0, False), (300.0, False)])
+def test_a_budget_of_none_is_no_bound(budget_s: float | None, unbounded: bool) -> None:
+    assert RetryEvent(kind="429", attempt=1, budget_s=budget_s).unbounded is unbounded
+
+
+def test_a_retry_keeps_the_fault_of_the_connection_out_of_sight() -> None:
+    fault = UpstreamError("the connection broke", reason="reset", detail="MARKER")
+    event = RetryEvent(kind="transport", attempt=1, error=fault)
+    assert event.error is fault
+    assert "MARKER" not in repr(event)
+    assert pickle.loads(pickle.dumps(event)) == event
 
 
 def test_a_retry_is_told_in_our_words_and_not_the_endpoint_s() -> None:

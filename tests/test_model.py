@@ -62,3 +62,21 @@ def test_a_recorded_reply_is_a_whole_message() -> None:
 def test_signed_thoughts_go_back_with_the_turn() -> None:
     thoughts = (SignedThought(thinking="hm", signature="s"),)
     assert Reply(thoughts=thoughts).message().thoughts == thoughts
+
+
+@pytest.mark.parametrize(
+    ("options", "greedy"),
+    [
+        (ChatOptions(), False),
+        (ChatOptions(temperature=0), True),
+        (ChatOptions(temperature=0.0), True),
+        (ChatOptions(temperature=0.1), False),
+        (ChatOptions(temperature=0.7, extra_body={"temperature": 0}), True),
+        (ChatOptions(temperature=0, extra_body={"temperature": 1}), False),
+        (ChatOptions(temperature=0, extra_body={"temperature": None}), False),
+        (ChatOptions(seed=1), False),
+    ],
+    ids=str,
+)
+def test_only_temperature_0_is_greedy(options: ChatOptions, greedy: bool) -> None:
+    assert options.greedy is greedy

@@ -203,6 +203,8 @@ class UpstreamError(RigError):
 class ServerError(UpstreamError):
     """The endpoint answered with a 5xx; `reason` is loading while it loads the model.
 
+    It is deterministic, and `retryable` False, where a request at temperature 0 got the same 500 twice.
+
     Attributes:
         retry_after_s: seconds the server asked to wait, None when it did not ask.
         backpressure: what it said about its queue, None when nothing.

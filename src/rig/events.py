@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Generic, Literal, TypeVar
 
-from rig.errors import Backpressure
+from rig.errors import Backpressure, RigError
 from rig.messages import Message, ToolCall, Usage
 from rig.model import Reply
 
@@ -135,6 +135,7 @@ class RetryEvent:
         backpressure: what it said about its queue.
         reason: a sentence for people: what failed and what happens next.
         detail: the endpoint's own first line, bounded; show it only to people you trust with it.
+        error: the fault of the connection; None where an answer came.
     """
 
     kind: RetryKind
@@ -149,6 +150,12 @@ class RetryEvent:
     backpressure: Backpressure | None = None
     reason: str = ""
     detail: str = field(default="", repr=False)
+    error: RigError | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def unbounded(self) -> bool:
+        """True when only the caller ends the waiting, so that "no limit" can be shown."""
+        return self.budget_s is None
 
     def __str__(self) -> str:
         return self.reason

@@ -81,6 +81,11 @@ class ChatOptions:
     trace_id: str | None = None
     extra_body: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
+    @property
+    def greedy(self) -> bool:
+        """True at temperature 0, where the same request leads to the same reply, or the same fault."""
+        return bool(self.extra_body.get("temperature", self.temperature) == 0)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatRequest:

@@ -252,6 +252,71 @@ def test_the_last_allowed_5xx_gives_up() -> None:
     assert (event.status, event.delay_s, event.elapsed_s, event.budget_s) == (502, 0, 16, 300)
 
 
+def after(
+    *errors: RigError, greedy: bool = True, policy: RetryPolicy | None = None
+) -> Wait | GiveUp:
+    """The decision on the last error, when those before it failed the same call."""
+    progress = Progress()
+    for error in errors[:-1]:
+        decision = decide(
+            policy or RetryPolicy(), progress, error, elapsed_s=0, random=0, greedy=greedy
+        )
+        assert isinstance(decision, Wait)
+        progress = decision.progress
+    return decide(
+        policy or RetryPolicy(), progress, errors[-1], elapsed_s=0, random=0, greedy=greedy
+    )
+
+
+SAME_AGAIN: dict[str, tuple[RigError, ...]] = {
+    "twice": (failing(500, detail="a"), failing(500, detail="a")),
+    "twice without a word": (failing(500), failing(500)),
+    "with another fault between": (failing(500), failing(502), busy(), failing(500)),
+    "with another 500 between": (failing(500, detail="a"), failing(500), failing(500, detail="a")),
+    "with an ask for no time": (failing(500, 0), failing(500, 0)),
+}
+
+
+@pytest.mark.parametrize("errors", SAME_AGAIN.values(), ids=SAME_AGAIN)
+def test_at_temperature_0_the_same_500_twice_is_enough(errors: tuple[RigError, ...]) -> None:
+    decision = after(*errors)
+    assert isinstance(decision, GiveUp)
+    told = decision.error
+    assert (type(told), told.status, told.detail) == (ServerError, 500, errors[-1].detail)
+    assert (told.reason, told.retryable) == ("deterministic", False)
+    assert "temperature 0" in told.message
+    assert errors[-1].retryable
+    assert decision.event is not None
+    assert (decision.event.kind, decision.event.attempt) == ("giveup", len(errors))
+    assert isinstance(after(*errors, greedy=False), Wait)
+
+
+MAY_PASS: dict[str, tuple[RigError, ...]] = {
+    "once": (failing(500),),
+    "other words": (failing(500, detail="a"), failing(500, detail="b")),
+    "502": (failing(502),) * 2,
+    "503": (failing(503),) * 2,
+    "504": (failing(504),) * 2,
+    "429": (busy(),) * 2,
+    "no connection": (lost(),) * 2,
+    "a body cut": (cut(),) * 2,
+    "loading": (ServerError("loading", status=500, reason="loading"),) * 2,
+    "a 500 that says when to come back": (failing(500, 3),) * 2,
+}
+
+
+@pytest.mark.parametrize("errors", MAY_PASS.values(), ids=MAY_PASS)
+def test_at_temperature_0_anything_else_is_sent_again(errors: tuple[RigError, ...]) -> None:
+    assert isinstance(after(*errors), Wait)
+
+
+def test_off_is_off_at_temperature_0() -> None:
+    error = failing(500)
+    decision = after(error, policy=RetryPolicy.off())
+    assert isinstance(decision, GiveUp)
+    assert (decision.error, decision.event) == (error, None)
+
+
 def test_max_tries_counts_every_request() -> None:
     policy = RetryPolicy(max_tries=3)
     assert isinstance(ask(busy(), policy, attempts=1), Wait)
@@ -319,6 +384,16 @@ def test_events_read_as_a_sentence_of_ours(
     assert event.backpressure == (
         error.backpressure if isinstance(error, RateLimitedError) else None
     )
+
+
+@pytest.mark.parametrize(
+    ("error", "kept"), [(lost(), True), (cut(), True), (busy(), False), (failing(), False)], ids=str
+)
+def test_the_fault_of_a_connection_is_on_the_event(error: RigError, kept: bool) -> None:
+    for policy in (RetryPolicy(), RetryPolicy(budget_s=0)):
+        event = ask(error, policy).event
+        assert event is not None
+        assert event.error is (error if kept else None)
 
 
 def test_what_the_endpoint_said_is_in_the_detail_only_one_bounded_line() -> None:
@@ -488,6 +563,20 @@ async def test_what_the_listener_raises_ends_the_call() -> None:
         await retrying(endpoint.send, FAST, on_retry=listen)
     assert caught.value.__context__ is None
     assert endpoint.calls == 1
+
+
+async def test_a_greedy_request_is_sent_twice_for_one_500() -> None:
+    events: list[RetryEvent] = []
+    endpoint = Endpoint([failing(500, detail="x")] * 9)
+    with pytest.raises(ServerError) as caught:
+        await retrying(endpoint.send, FAST, on_retry=events.append, greedy=True)
+    assert (endpoint.calls, caught.value.attempts, caught.value.reason) == (2, 2, "deterministic")
+    assert [event.kind for event in events] == ["5xx", "giveup"]
+
+
+async def test_a_greedy_request_outlasts_different_500s() -> None:
+    endpoint = Endpoint([failing(500, detail=word) for word in "abc"])
+    assert await retrying(endpoint.send, FAST, greedy=True) == "answer"
 
 
 @autojump

@@ -4,6 +4,7 @@
 |---|---|
 | 429 | until the budget is spent; an exhausted quota never |
 | 5xx | `max_5xx` requests that fail so, within the budget; not if the same request must fail again |
+| the same plain 500 as before, of a request at temperature 0 | never: it will fail again |
 | no connection, connection lost, no answer | until the budget is spent; a TLS fault never |
 | a body cut before anything of it was delivered | until the budget is spent |
 | time-out of the connection attempt | until the budget is spent |
@@ -33,7 +34,7 @@ from rig.errors import (
     StreamCutError,
     UpstreamError,
 )
-from rig.events import RetryEvent
+from rig.events import RetryEvent, retry_listener
 
 T = TypeVar("T")
 Fault = Literal["429", "5xx", "transport"]
@@ -46,12 +47,14 @@ TRANSPORT_REASONS: Final = frozenset({
 """Faults without an answer that may pass: a server restarts, its container's name with it (hence
 dns). Certificates (tls) don't mend themselves in five minutes."""
 
-FINAL_REASONS: Final = frozenset({"quota"})
-"""Rate limits that no wait within reason lifts."""
+FINAL_REASONS: Final = frozenset({"no_events", "quota"})
+"""Rate limits that no wait within reason lifts, and a stream that ended in good order without a word:
+an endpoint that answers so will do it again."""
 
 MAX_DETAIL_CHARS = 200
 """Characters of the endpoint's first line on an event: one line of a log."""
 
+_SAME_AGAIN = "since the same request at temperature 0 had failed with the same answer before"
 _MAX_DOUBLINGS = 60  # 2.0 ** 1024 overflows; any ceiling in seconds is reached long before 2 ** 60
 
 
@@ -112,10 +115,12 @@ class Progress:
     Attributes:
         attempts: requests that failed.
         attempts_5xx: those among them that failed with a 5xx.
+        said_500: what the plain 500s among them said, each once.
     """
 
     attempts: int = 0
     attempts_5xx: int = 0
+    said_500: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +142,13 @@ class GiveUp:
 
 
 def decide(
-    policy: RetryPolicy, progress: Progress, error: RigError, *, elapsed_s: float, random: float
+    policy: RetryPolicy,
+    progress: Progress,
+    error: RigError,
+    *,
+    elapsed_s: float,
+    random: float,
+    greedy: bool = False,
 ) -> Wait | GiveUp:
     """Decide what follows a failed request.
 
@@ -147,20 +158,26 @@ def decide(
         error: how the request failed.
         elapsed_s: seconds since the first request was begun.
         random: for the jitter, from 0 up to but not including 1.
+        greedy: the request is at temperature 0, so a plain 500 that came before would come again.
 
     Returns:
         `Wait`, or `GiveUp` with the error to raise: the same where it is final by itself, else a
         copy whose sentence also says what ran out.
     """
     fault = _fault(error)
+    said = {error.detail} if greedy and _is_plain_500(error) else set[str]()
+    repeated = bool(said & progress.said_500)
     progress = Progress(
         attempts=progress.attempts + 1,
         attempts_5xx=progress.attempts_5xx + (fault == "5xx"),
+        said_500=progress.said_500 | said,
     )
     if policy.max_tries == 1:
         return GiveUp(error=error, event=None, progress=progress)
     if fault is None:
         return _final(policy, progress, error, elapsed_s)
+    if repeated:
+        return _exhausted(policy, progress, _lasting(error), fault, elapsed_s, _SAME_AGAIN)
 
     asked_s = _asked_s(policy, error)
     delay_s = (asked_s or _scheduled_s(policy, progress)) * (1 + policy.jitter * random)
@@ -188,15 +205,18 @@ async def retrying(
     *,
     on_retry: OnRetry | None = None,
     clock: Callable[[], float] = anyio.current_time,
+    greedy: bool = False,
 ) -> T:
     """Call `send` until it succeeds or the policy gives up.
 
     Args:
         send: makes one attempt; raises a `RigError` when it fails.
         policy: when to try again.
-        on_retry: told of every wait before it, and once how the waiting ended. What it raises ends
-            the call. A cancelled wait is not told.
+        on_retry: told of every wait before it, and once how the waiting ended, and so is the
+            `retry_listener` of the run. What they raise ends the call. A cancelled wait is not told.
         clock: seconds from any beginning.
+        greedy: every attempt sends the same request at temperature 0, so the same plain 500 twice is
+            enough.
 
     Returns:
         What `send` returned.
@@ -210,8 +230,8 @@ async def retrying(
         outcome = await _attempt(send)
         elapsed_s = clock() - started
         if not isinstance(outcome, _Failed):
-            if progress.attempts and on_retry is not None:
-                on_retry(_recovered(policy, progress, elapsed_s))
+            if progress.attempts:
+                await _tell(_recovered(policy, progress, elapsed_s), on_retry)
             return outcome
         decision = decide(
             policy,
@@ -219,14 +239,22 @@ async def retrying(
             outcome.error,
             elapsed_s=elapsed_s,
             random=randomness.random(),  # noqa: S311 spreads load, guards nothing
+            greedy=greedy,
         )
-        if decision.event is not None and on_retry is not None:
-            on_retry(decision.event)
+        if decision.event is not None:
+            await _tell(decision.event, on_retry)
         if isinstance(decision, GiveUp):
             decision.error.attempts = decision.progress.attempts
             raise decision.error
         progress = decision.progress
         await anyio.sleep(decision.delay_s)
+
+
+async def _tell(event: RetryEvent, on_retry: OnRetry | None) -> None:
+    if on_retry is not None:
+        on_retry(event)
+    if (listener := retry_listener.get()) is not None:
+        await listener(event)
 
 
 class _Failed:
@@ -264,13 +292,28 @@ def _fault(error: RigError) -> Fault | None:
         case ServerError():
             return "5xx" if error.retryable else None
         case StreamCutError():
-            return None if error.text or error.tool_calls else "transport"
+            final = error.text or error.tool_calls or error.reason in FINAL_REASONS
+            return None if final else "transport"
         case RequestTimeoutError():
             return "transport" if error.reason == "connect" else None
         case UpstreamError() if error.status is None and error.reason in TRANSPORT_REASONS:
             return "transport"
         case _:
             return None
+
+
+def _is_plain_500(error: RigError) -> bool:
+    """A 500 that gives no reason to think it will pass: not loading, and no word of when to come back."""
+    if not isinstance(error, ServerError) or error.status != 500:
+        return False
+    return not error.reason and not error.retry_after_s
+
+
+def _lasting(error: RigError) -> RigError:
+    """A copy that says of itself that the same request can't succeed."""
+    copied = _with_message(error, error.message)
+    copied.reason, copied.retryable = "deterministic", False
+    return copied
 
 
 def _asked_s(policy: RetryPolicy, error: RigError) -> float:
@@ -349,6 +392,7 @@ def _event(
         max_5xx=policy.max_5xx if counted else 0,
         backpressure=_backpressure(error),
         detail=error.detail.strip().partition("\n")[0].rstrip()[:MAX_DETAIL_CHARS],
+        error=error if error.status is None else None,
     )
 
 
