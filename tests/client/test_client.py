@@ -2,6 +2,7 @@
 
 import os
 import socket
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -283,3 +284,20 @@ async def test_five_server_errors_end_the_tries() -> None:
             await client.complete(HELLO)
     assert caught.value.status == 502
     assert len(backend.requests) == 5
+
+
+@pytest.mark.parametrize(
+    ("temperature", "status", "sent"),
+    [(0, 500, 2), (0.7, 500, 5), (None, 500, 5), (0, 502, 5)],
+)
+async def test_the_same_500_twice_is_enough_at_temperature_0(
+    temperature: float | None, status: int, sent: int
+) -> None:
+    backend = FakeBackend(repeat(answer(status, {"error": {"message": "boom"}})))
+    request = replace(HELLO, options=ChatOptions(temperature=temperature))
+    quick = RetryPolicy(initial_s=0, max_s=0)
+    async with backend.serve(), Client(backend.url, retry=quick) as client:
+        with pytest.raises(ServerError) as caught:
+            await client.complete(request)
+    assert len(backend.requests) == sent
+    assert caught.value.retryable is (sent == 5)

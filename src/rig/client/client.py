@@ -154,7 +154,9 @@ class Client(RunMixin):
             )
             return decode_chat(response.body, latency_s=anyio.current_time() - started)
 
-        return await retrying(attempt, policy, on_retry=self._on_retry)
+        return await retrying(
+            attempt, policy, on_retry=self._on_retry, greedy=request.options.greedy
+        )
 
     async def _exchange(self, send: Callable[[], Awaitable[Response]]) -> Response:
         """One exchange, inside a slot where there are slots.
