@@ -1,5 +1,7 @@
 """What a run lets you observe: events while it goes on, its result at the end. No I/O."""
 
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Generic, Literal, TypeVar
@@ -7,6 +9,7 @@ from typing import Generic, Literal, TypeVar
 from rig.errors import Backpressure, RigError
 from rig.messages import Message, ToolCall, Usage
 from rig.model import Reply
+from rig.text.repetition import Repetition
 
 OutputT_co = TypeVar("OutputT_co", covariant=True)
 
@@ -79,11 +82,89 @@ class RoundStarted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TextDelta:
+    """Visible text to append to what stands of the reply under way. Streamed replies only."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextRetracted:
+    """All visible text of the reply under way is taken back: it was a thought, or not to be shown."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasoningDelta:
+    """Thoughts to append. Streamed replies only."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallStarted:
+    """The model began to write a call. Streamed replies only.
+
+    Attributes:
+        index: tells the calls of one reply apart, from 0.
+        name: the tool's name.
+    """
+
+    index: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallArguments:
+    """The model wrote on at the arguments of a call. Streamed replies only.
+
+    Attributes:
+        index: the call's.
+        name: the tool's name.
+        arguments: the fragment, JSON text.
+    """
+
+    index: int
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallFinished:
+    """A call is complete, and so is its reply. It has not run yet: `ToolStarted` tells that.
+
+    Attributes:
+        index: the call's.
+        name: the tool's name.
+        arguments: all of them, JSON text, mended where that was needed.
+    """
+
+    index: int
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageReported:
+    """What the reply that just ended cost, where the server said so. Streamed replies only."""
+
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReplyReceived:
     """A reply arrived; `iteration` counts from 1."""
 
     iteration: int
     reply: Reply
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepetitionCut:
+    """The reply just received was cut because it repeated itself; it is asked for again, or fails."""
+
+    repetition: Repetition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +193,38 @@ class RunFinished:
     """The run ended with a result."""
 
     result: RunResult[object]
+
+
+TruncationEvidence = Literal["counted", "bound", "pinned"]
+"""Why a prompt is taken for cut: an exact count of it is larger than what was read; its texts can't be
+so few tokens; or they are likely more, and what was read is a number servers cut to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextTruncated:
+    """The server read less of the prompt than it was sent, and did not say so; see `truncated_prompt`.
+
+    What is missing is usually the beginning: the system prompt, the tools, the task.
+
+    Attributes:
+        read_tokens: tokens of the prompt the server reported.
+        sent_tokens: tokens that were sent: exactly where the evidence is counted, else at least.
+        cut_to_tokens: the round number the prompt seems to have been cut to, the window or half of it;
+            None when there is none.
+        evidence: why it is taken for cut.
+    """
+
+    read_tokens: int
+    sent_tokens: int
+    cut_to_tokens: int | None = None
+    evidence: TruncationEvidence = "bound"
+
+    def __str__(self) -> str:
+        sent = f"{'' if self.evidence == 'counted' else 'at least '}{self.sent_tokens:,}"
+        return (
+            f"the server read {self.read_tokens:,} tokens of a prompt of {sent}, and did not say so:"
+            " serve the model with a larger context (Ollama: num_ctx), or send less"
+        )
 
 
 RetryKind = Literal["transport", "429", "5xx", "recovered", "giveup"]
@@ -161,5 +274,27 @@ class RetryEvent:
         return self.reason
 
 
-RunEvent = RoundStarted | ReplyReceived | ToolStarted | ToolFinished | OutputRejected | RunFinished
-"""What `on_event=` of a run receives."""
+RunEvent = (
+    RoundStarted
+    | RetryEvent
+    | TextDelta
+    | TextRetracted
+    | ReasoningDelta
+    | ToolCallStarted
+    | ToolCallArguments
+    | ToolCallFinished
+    | UsageReported
+    | ReplyReceived
+    | RepetitionCut
+    | ToolStarted
+    | ToolFinished
+    | OutputRejected
+    | RunFinished
+)
+"""What `on_event=` of a run receives, and what a `RunStream` gives."""
+
+retry_listener: ContextVar[Callable[[RetryEvent], Awaitable[None]] | None] = ContextVar(
+    "rig_retry_listener", default=None
+)
+"""Told of the waits of the request under way, beside the client's own `on_retry`: how a run learns of
+them whatever the model is. A run sets it around each request; a retry loop tells it."""
