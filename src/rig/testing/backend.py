@@ -9,8 +9,8 @@ from typing import Self
 
 import anyio
 
+from rig.agent.background import in_background
 from rig.testing.answers import Answer, Repeat, Responder, answer
-from rig.testing.background import in_background
 from rig.testing.connections import Connections
 from rig.testing.received import ReceivedRequest
 from rig.testing.script import Script

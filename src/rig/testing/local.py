@@ -19,8 +19,8 @@ import anyio.to_thread
 from anyio.abc import ByteReceiveStream, Process
 from pydantic_core import from_json
 
+from rig.agent.background import in_background
 from rig.errors import NotConfiguredError, RigError
-from rig.testing.background import in_background
 from rig.transport.http import HTTP, Response, Timeouts
 
 START_TIMEOUT_S = 60.0

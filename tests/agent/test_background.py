@@ -3,7 +3,7 @@
 import anyio
 import pytest
 
-from rig.testing.background import in_background
+from rig.agent.background import in_background
 
 
 class BlockError(Exception):
