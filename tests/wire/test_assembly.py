@@ -140,6 +140,11 @@ TEXTS: dict[str, tuple[list[Event], str, str]] = {
         "answer <think>",
         "hm so",
     ),
+    "thinking parts beside a field that repeats them": (
+        [chunk({"reasoning": "hm", "content": [{"type": "thinking", "thinking": "hm"}]}), *say("ok"), *STOP],
+        "ok",
+        "hm",
+    ),
     "reasoning in its field": (
         [chunk({"reasoning_content": "think"}), chunk({"reasoning_content": " hard"}), *say("done"), *STOP],
         "done",
@@ -264,6 +269,13 @@ def test_text_read_as_a_thought_comes_back_when_the_server_separates_after_all()
     assert reply.text == "a <think> b c"
     assert reply.reasoning == "why"
     assert standing(deltas) == reply.text
+
+
+def test_text_read_without_the_head_it_has_is_shown_anew() -> None:
+    events = [*say("see ", "</think>", "that"), chunk({"reasoning": "why"}), *say(" tag"), *STOP]
+    reply, deltas = run(events)
+    assert reply.text == "see </think>that tag"
+    assert [delta.retracted for delta in deltas if delta.retracted] == ["see", "that"]
 
 
 @pytest.mark.parametrize(
@@ -453,6 +465,7 @@ def test_too_many_broken_events_end_the_stream() -> None:
 
 @pytest.mark.parametrize("end", [[], [DONE]], ids=["cut", "done"])
 def test_a_stream_of_nothing_but_broken_events_is_no_chat_completion(end: list[Event]) -> None:
+    assert StreamAssembler().feed([Event("message", b"hello"), *end]) == []
     error = failure([Event("message", b"hello"), *end])
     assert isinstance(error, ProtocolError)
     assert error.reason == "unreadable"

@@ -104,6 +104,15 @@ CASES: dict[str, tuple[list[list[Any]], list[tuple[str, str]]]] = {
         [[F('{"a":1}', index=0, name="get")], [F('{"a":1}', index=0, name="get")]],
         [("get", '{"a":1}')],
     ),
+    "many pieces that look like a beginning, then another call": (
+        [
+            [F('{"a":"', index=0, name="get")],
+            *[[F("{x", index=0, name="get")]] * 20,
+            [F('"}', index=0, name="get")],
+            [F("{}", index=0, name="get")],
+        ],
+        [("get", '{"a":"' + "{x" * 20 + '"}'), ("get", "{}")],
+    ),
     "index only on later pieces": (
         [[F('{"a"', call_id="a", name="get")], [F(":1", index=0)], [F("}", index=0)]],
         [("get", '{"a":1}')],

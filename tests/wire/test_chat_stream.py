@@ -223,7 +223,7 @@ def test_what_a_real_server_said_is_what_comes_out(name: str) -> None:
 
 # --- Bodies that are no streams ---
 
-BODY = {
+BODY: dict[str, Any] = {
     "id": "c",
     "model": "m",
     "choices": [
@@ -253,6 +253,12 @@ def test_a_whole_body_where_a_stream_was_asked_is_read_whole(
     news = [(d.tool_call.stage, d.tool_call.arguments) for d in deltas if d.tool_call]
     assert news == [("started", ""), ("arguments", '{"a":1}'), ("finished", '{"a":1}')]
     assert deltas[-1].usage == reply.usage
+
+
+def test_a_call_of_a_whole_body_that_was_cut_is_not_finished() -> None:
+    choice = BODY["choices"][0] | {"finish_reason": "length"}
+    _, deltas = finish([json.dumps(BODY | {"choices": [choice]}).encode()])
+    assert [d.tool_call.stage for d in deltas if d.tool_call] == ["started", "arguments"]
 
 
 OTHERS: dict[str, tuple[bytes, str, type[RigError], str]] = {
