@@ -324,3 +324,33 @@ def test_signed_thoughts_are_kept_as_they_are(
     assert message.text in {"", "a"}
     assert Message.model_validate(message.model_dump()) == message
     assert Message.model_validate_json(message.model_dump_json()) == message
+
+
+SLOW = Usage(prompt_tokens=10, cached_tokens=4, completion_tokens=6, prompt_s=2, generation_s=3)
+QUICK = Usage(prompt_tokens=5, completion_tokens=2, prompt_s=1, generation_s=0.5)
+
+
+def test_times_of_a_sum_are_known_where_all_are() -> None:
+    both = SLOW + QUICK
+    assert (both.prompt_s, both.generation_s) == (3, 3.5)
+    assert both.new_prompt_tokens == 11
+    assert both.prompt_tokens_per_s == pytest.approx(11 / 3)
+    for other in (Usage(prompt_tokens=1), Usage()):
+        assert (SLOW + other).prompt_s is None
+        assert (other + SLOW).completion_tokens_per_s is None
+
+
+def test_the_first_token_of_a_sum_is_that_of_its_first_part() -> None:
+    first, second = Usage(time_to_first_token_s=0.25), Usage(time_to_first_token_s=0.5)
+    assert (first + second).time_to_first_token_s == 0.25
+    assert (first + Usage()).time_to_first_token_s == 0.25
+    assert (Usage() + second).time_to_first_token_s is None
+
+
+@pytest.mark.parametrize(
+    ("prompt", "cached", "new"), [(10, 4, 6), (10, 10, 0), (3, 10, 0), (0, 0, 0)]
+)
+def test_new_prompt_tokens_are_those_that_were_not_cached(
+    prompt: int, cached: int, new: int
+) -> None:
+    assert Usage(prompt_tokens=prompt, cached_tokens=cached).new_prompt_tokens == new

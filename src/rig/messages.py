@@ -340,6 +340,11 @@ class Usage(_Value):
         reasoning_tokens: generated tokens that were thoughts.
         latency_s: seconds from sending the request, retries included, to the whole reply.
         reported: False when the server sent no usage, or nothing but zeros.
+        time_to_first_token_s: seconds from sending the request to the first delta of a stream; None for
+            a reply that was not streamed. Of a sum: the first part's.
+        prompt_s: seconds the server spent on the prompt tokens that were not cached, None where it
+            did not say (llama.cpp does). Of a sum: None unless all parts say so.
+        generation_s: seconds the server spent on generating; the same holds for it.
     """
 
     prompt_tokens: int = 0
@@ -350,6 +355,24 @@ class Usage(_Value):
     reasoning_tokens: int = 0
     latency_s: float = 0.0
     reported: bool = False
+    time_to_first_token_s: float | None = None
+    prompt_s: float | None = None
+    generation_s: float | None = None
+
+    @property
+    def new_prompt_tokens(self) -> int:
+        """Prompt tokens the server had to process: those it did not have in its cache."""
+        return max(0, self.prompt_tokens - self.cached_tokens)
+
+    @property
+    def prompt_tokens_per_s(self) -> float | None:
+        """How fast the server read the new part of the prompt; None where it did not say."""
+        return self.new_prompt_tokens / self.prompt_s if self.prompt_s else None
+
+    @property
+    def completion_tokens_per_s(self) -> float | None:
+        """How fast the server generated; None where it did not say."""
+        return self.completion_tokens / self.generation_s if self.generation_s else None
 
     @model_validator(mode="before")
     @classmethod
@@ -372,7 +395,7 @@ class Usage(_Value):
             )
             or _count(wire.get("prompt_tokens_details"), "cache_write_tokens"),
             "reasoning_tokens": _count(wire.get("completion_tokens_details"), "reasoning_tokens")
-            or _count(wire.get("output_tokens_details"), "reasoning_tokens")
+            or _count(wire.get("output_tokens_details"), "reasoning_tokens", "thinking_tokens")
             or _count(wire, "reasoning_tokens"),
         }
         latency = wire.get("latency_s")
@@ -381,6 +404,7 @@ class Usage(_Value):
             **counts,
             "latency_s": latency if isinstance(latency, int | float) and latency > 0 else 0.0,
             "reported": reported if isinstance(reported, bool) else any(counts.values()),
+            **{name: _seconds(wire.get(name)) for name in _TIMES},
         }
 
     def __add__(self, other: "Usage") -> "Usage":
@@ -394,11 +418,27 @@ class Usage(_Value):
             reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
             latency_s=self.latency_s + other.latency_s,
             reported=self.reported and other.reported,
+            time_to_first_token_s=self.time_to_first_token_s,
+            prompt_s=_sum(self.prompt_s, other.prompt_s),
+            generation_s=_sum(self.generation_s, other.generation_s),
         )
 
 
 MAX_COUNT = 1 << 53
 """Largest counter believed: beyond it JSON numbers are no longer exact (RFC 8259, section 6)."""
+
+
+_TIMES = ("time_to_first_token_s", "prompt_s", "generation_s")
+
+
+def _seconds(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value <= MAX_COUNT else None
+
+
+def _sum(left: float | None, right: float | None) -> float | None:
+    return None if left is None or right is None else left + right
 
 
 def _count(source: object, *names: str) -> int:

@@ -696,7 +696,8 @@ def test_usage_that_nobody_reported_is_not_told() -> None:
 def test_the_latency_is_the_callers() -> None:
     assembler = StreamAssembler()
     assembler.feed([*say("a"), *STOP])
-    assert assembler.reply(latency_s=2.5).usage.latency_s == 2.5
+    usage = assembler.reply(latency_s=2.5, time_to_first_token_s=0.5).usage
+    assert (usage.latency_s, usage.time_to_first_token_s) == (2.5, 0.5)
 
 
 def test_the_models_name_is_the_servers_first() -> None:

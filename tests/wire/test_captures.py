@@ -48,7 +48,7 @@ TEXTS: dict[str, tuple[str, str, int, int, int]] = {
     "llama-server/chat_logprobs": ("L'\u00c9to", "length", 37, 4, 24),
     "llama-server/chat_n2": ("Cheers", "length", 32, 8, 24),
     "llama-server/completions": ("Paris.", "length", 5, 6, 0),
-    "llama-server-b4747/chat_unicode": ("\U0001f44b\U0001f3fd", "length", 44, 48, 0),
+    "llama-server-b4747/chat_unicode": ("\U0001f44b\U0001f3fd", "length", 44, 48, 23),
     "llama-server-qwen05/tools_auto": ('{"name": "get_weather"', "stop", 178, 17, 18),
     "llama-server-qwen05/rf_json_object": ("```json", "stop", 40, 22, 28),
     "llama-server-smol-hermes/shots_result": ("The weather in Paris is 18", "stop", 566, 13, 510),
@@ -77,6 +77,28 @@ def test_a_text(name: str) -> None:
     assert usage.total_tokens == prompt + completion
     assert usage.reported
     assert reply.model
+
+
+TIMES: dict[str, tuple[float, float, int]] = {
+    "llama-server/chat_basic": (0.0465, 0.581752, 13),
+    "llama-server-b4747/tools_required": (4.734481, 22.13678, 225),
+    "litellm-proxy/chat_basic": (0.06063, 0.2462, 27),
+}
+
+
+@pytest.mark.parametrize("name", TIMES)
+def test_the_times_of_the_server(name: str) -> None:
+    usage = decode_chat(load(name).body).usage
+    prompt_s, generation_s, new = TIMES[name]
+    assert usage.new_prompt_tokens == new
+    assert usage.prompt_s == pytest.approx(prompt_s)
+    assert usage.generation_s == pytest.approx(generation_s)
+
+
+@pytest.mark.parametrize("name", ["vllm/chat_basic", "llama-cpp-python/chat_basic"])
+def test_servers_that_tell_no_times(name: str) -> None:
+    usage = decode_chat(load(name).body).usage
+    assert (usage.prompt_s, usage.generation_s, usage.time_to_first_token_s) == (None, None, None)
 
 
 CALLS: dict[str, tuple[str, str, str]] = {

@@ -189,20 +189,20 @@ def test_an_error_that_came_as_an_empty_stream_is_an_error() -> None:
 
 REPLIES: dict[str, tuple[str, str, str, int, list[str]]] = {
     # file: start of the text, name and arguments of the call, completion tokens, finish
-    "llama-server/chat_unicode": ("You're a helpful AI named Smol", "", "", 0, ["stop"]),
+    "llama-server/chat_unicode": ("You're a helpful AI named Smol", "", "", 19, ["stop"]),
     "llama-server-b4747/chat_unicode": ("\U0001f44b\U0001f3fd caf\u00e9", "", "", 8, ["stop"]),
     "llama-server-b4747/chat": ("The capital of France is Paris", "", "", 8, ["stop"]),
     "llama-server-qwen05/chat_usage": ("The capital of France is Paris", "", "", 8, ["stop"]),
     "llama-server-smol-hermes/shots_auto_usage": ("", "get_weather", '{"city": "Paris"}', 31, ["tool_calls"]),
-    "llama-server-smol-hermes/shots_truncated_12": ("", "", "", 0, ["length"]),
-    "llama-server-smol-hermes/shots_truncated_20": ("", "get_weather", '{"city":', 0, ["length"]),
+    "llama-server-smol-hermes/shots_truncated_12": ("", "", "", 12, ["length"]),
+    "llama-server-smol-hermes/shots_truncated_20": ("", "get_weather", '{"city":', 20, ["length"]),
     "vllm/shots_auto_usage": ("", "get_weather", '{"city": "Paris"}', 31, ["tool_calls"]),
     "vllm/tools_truncated": ("", "get_weather", "{}", 0, ["length"]),
     "vllm/completions": ("Paris.", "", "", 0, ["length"]),
     "litellm-proxy/shots_auto_usage": ("", "get_weather", '{"city": "Paris"}', 31, ["tool_calls"]),
     "litellm-proxy/chat_usage": ("The capital of France is Paris", "", "", 8, ["stop"]),
     "litellm-proxy/err_n2": ("x = 2", "", "", 0, ["unknown", "length"]),
-    "llama-server/err_n2": ("x: a mathematical", "", "", 0, ["length"]),
+    "llama-server/err_n2": ("x: a mathematical", "", "", 4, ["length"]),
     "llama-cpp-python/chat": ("L'\u00c9toile, la Marseillaise. Par", "", "", 0, ["stop"]),
 }  # fmt: skip
 
@@ -217,6 +217,7 @@ def test_what_a_real_server_said_is_what_comes_out(name: str) -> None:
     )
     assert reply.finish_reason in finishes
     assert reply.usage.completion_tokens == tokens
+    assert (reply.usage.generation_s is not None) is ("llama-server" in name)
     finished = [d for d in deltas if d.tool_call and d.tool_call.stage == "finished"]
     assert len(finished) == (1 if reply.finish_reason == "tool_calls" else 0)
 

@@ -22,7 +22,7 @@ from rig.errors import (
     RigError,
     StreamCutError,
 )
-from rig.messages import ToolCall, Usage, as_array
+from rig.messages import ToolCall, as_array
 from rig.model import Delta, Reply
 from rig.wire.call_assembly import MAX_CALLS, CallAssembler, finished_calls
 from rig.wire.calls import read_calls
@@ -75,6 +75,7 @@ class StreamAssembler:
         self._other_size = 0
         self._head: dict[str, object] = {}
         self._usage: dict[str, object] = {}
+        self._timings: object = None
         self._choice_index: object = None
         self._in_messages: bool | None = None
         self._read = 0
@@ -166,11 +167,12 @@ class StreamAssembler:
         self._settle(deltas)
         return deltas
 
-    def reply(self, *, latency_s: float = 0.0) -> Reply:
+    def reply(self, *, latency_s: float = 0.0, time_to_first_token_s: float | None = None) -> Reply:
         """The whole reply, once closed.
 
         Args:
             latency_s: seconds the answer took, for the usage.
+            time_to_first_token_s: seconds to the first delta, for the usage.
 
         Returns:
             What `decode_chat` gives for the same reply when it is not streamed.
@@ -180,10 +182,11 @@ class StreamAssembler:
         """
         self.close()
         outcome = self._outcome or _unreadable()
+        times = {"latency_s": latency_s, "time_to_first_token_s": time_to_first_token_s}
         if isinstance(outcome, Reply):
-            return replace(outcome, usage=_with_latency(outcome.usage, latency_s))
+            return replace(outcome, usage=outcome.usage.model_copy(update=times))
         if isinstance(outcome, EmptyReplyError) and outcome.usage is not None:
-            outcome.usage = _with_latency(outcome.usage, latency_s)
+            outcome.usage = outcome.usage.model_copy(update=times)
         raise outcome
 
     # --- Events ---
@@ -205,6 +208,8 @@ class StreamAssembler:
         usage = chunk.get("usage")
         if usage:
             self._note_usage(usage)
+        if "timings" in chunk:
+            self._timings = chunk["timings"]  # llama.cpp, on the last chunk or on each
         if not choices:
             return
         choice = choices[0] if is_parsed_array(choices) else None
@@ -440,7 +445,12 @@ class StreamAssembler:
             "content_filter_results": self._filter_report,
         }
         choices = [choice] if self._has_choice else []
-        body = {**self._head, "choices": choices, "usage": self._usage}
+        body = {
+            **self._head,
+            "choices": choices,
+            "usage": self._usage,
+            "timings": self._timings,
+        }
         try:
             return decode_chat(to_json(body, inf_nan_mode="constants"))
         except RigError as error:
@@ -479,10 +489,6 @@ def _thought(delta: Mapping[str, object]) -> tuple[str, str]:
 
 def _is_done(data: bytes) -> bool:
     return data.strip(b' \t\n"').upper() == b"[DONE]"
-
-
-def _with_latency(usage: Usage, latency_s: float) -> Usage:
-    return usage.model_copy(update={"latency_s": latency_s})
 
 
 def _unreadable() -> ProtocolError:

@@ -132,11 +132,12 @@ class ChatStream:
             raise self._fault
         return deltas
 
-    def reply(self, *, latency_s: float = 0.0) -> Reply:
+    def reply(self, *, latency_s: float = 0.0, time_to_first_token_s: float | None = None) -> Reply:
         """The whole reply, once closed.
 
         Args:
             latency_s: seconds the answer took, for the usage.
+            time_to_first_token_s: seconds to the first delta, for the usage of a stream.
 
         Returns:
             The same whether it was streamed or not.
@@ -146,7 +147,9 @@ class ChatStream:
         """
         self.close()
         if self._reply is None:
-            return self._assembler.reply(latency_s=latency_s)
+            return self._assembler.reply(
+                latency_s=latency_s, time_to_first_token_s=time_to_first_token_s
+            )
         usage = self._reply.usage.model_copy(update={"latency_s": latency_s})
         return replace(self._reply, usage=usage)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from rig.errors import EmptyReplyError, ProtocolError
-from rig.messages import ReasoningField, Usage, as_array, as_object
+from rig.messages import ReasoningField, as_array, as_object
 from rig.model import FinishReason, Reply
 from rig.text.reasoning import separate_reasoning, strip_orphan_closer
 from rig.wire.calls import Calls, read_calls
@@ -19,6 +19,7 @@ from rig.wire.dialects import FINISH_REASONS
 from rig.wire.fault_text import clean_line, read_fault
 from rig.wire.faults import error_in_payload, filtered_category
 from rig.wire.payload import parse_json
+from rig.wire.usage import read_usage
 
 _CHECK_URL: Final = "check that the base URL leads to an OpenAI-compatible API"
 
@@ -59,7 +60,9 @@ def decode_chat(body: bytes, *, latency_s: float = 0.0) -> Reply:
     content = read_content(message.get("content"))
     refusal = _refusal(choice, message, content, finish)
     visible = _visible(message, content)
-    usage = _usage(payload.get("usage") or choice.get("usage"), latency_s)
+    usage = read_usage(
+        payload.get("usage") or choice.get("usage"), payload.get("timings"), latency_s=latency_s
+    )
     _check_calls(calls, finish, body)
     if not (visible.text or calls.calls or refusal or finish == "length"):
         error = EmptyReplyError("the reply holds neither text nor tool calls", reason="no_answer")
@@ -232,12 +235,6 @@ def _visible(message: Mapping[str, object], content: Content) -> _Visible:
         return _Visible(text=leaked.text, reasoning=leaked.reasoning, reasoning_field=None)
     rest = strip_orphan_closer(content.text)
     return _Visible(text=rest.text.strip(), reasoning=thoughts.strip(), reasoning_field=field)
-
-
-def _usage(value: object, latency_s: float) -> Usage:
-    wire = as_object(value) or {}
-    counts = {name: count for name, count in wire.items() if name != "reported"}
-    return Usage.model_validate({**counts, "latency_s": latency_s})
 
 
 def _refusal(
