@@ -1,0 +1,56 @@
+"""The table of tokenizers: order and requests."""
+
+import pytest
+
+from rig import Message, Tool
+from rig.wire.token_routes import TOKEN_ROUTES, TokenRoute
+
+BY_NAME = {route.name: route for route in TOKEN_ROUTES}
+HI = [Message(role="user", content="Hi")]
+TOOL = Tool(name="t", description="Does it.", input_schema={"type": "object"}, run=lambda _: "")
+
+TEXTS: list[tuple[str, str, dict[str, object] | None]] = [
+    ("llama.cpp", "tokenize", {"content": "T", "add_special": False}),
+    ("llama-swap", "upstream/{model}/tokenize", {"content": "T", "add_special": False}),
+    ("vLLM below /v1", "v1/tokenize", {"model": "M", "prompt": "T"}),
+    ("llama.cpp's router", "tokenize", {"model": "M", "content": "T", "add_special": False}),
+    ("vLLM, SGLang", "tokenize", {"model": "M", "prompt": "T"}),
+    ("Anthropic", "v1/messages/count_tokens", None),
+]
+
+
+def test_the_order_is_the_cheapest_first_and_whole_prompts_last() -> None:
+    assert [(route.name, route.path) for route in TOKEN_ROUTES] == [row[:2] for row in TEXTS]
+
+
+@pytest.mark.parametrize(("name", "path", "fields"), TEXTS, ids=[row[0] for row in TEXTS])
+def test_a_text_is_asked_for_in_the_servers_words(
+    name: str, path: str, fields: dict[str, object] | None
+) -> None:
+    text = BY_NAME[name].text
+    assert (text("M", "T") if text else None) == fields
+
+
+def test_a_model_that_is_not_named_is_not_sent() -> None:
+    route = BY_NAME["vLLM, SGLang"]
+    assert route.text is not None
+    assert route.text("", "T") == {"prompt": "T"}
+
+
+@pytest.mark.parametrize("route", TOKEN_ROUTES[:-1], ids=lambda route: route.name)
+def test_a_prompt_is_asked_for_as_a_chat_and_without_empty_tools(route: TokenRoute) -> None:
+    for prompt in route.prompts:
+        assert prompt.fields("M", HI, ()) == {
+            "model": "M",
+            "messages": [{"role": "user", "content": "Hi"}],
+        }
+        tools = prompt.fields("M", HI, [TOOL])["tools"]
+        assert isinstance(tools, list)
+        assert tools[0]["function"]["name"] == "t"
+
+
+@pytest.mark.parametrize("route", TOKEN_ROUTES, ids=lambda route: route.name)
+def test_a_route_that_renders_prompts_can_count_them(route: TokenRoute) -> None:
+    assert any(prompt.renders for prompt in route.prompts) == (route.rendered is not None)
+    if route.rendered is not None:
+        assert route.rendered("M", "T")["add_special"] is True
