@@ -142,7 +142,7 @@ FAULTS: dict[str, tuple[type[RigError], str, bool]] = {
     "llama-server/grammar_and_json_schema": (INVALID, "grammar", False),
     "llama-server/grammar_tools": (INVALID, "grammar", False),
     "llama-server/chat_image_part": (INVALID, "server_500", False),
-    "llama-server/embeddings": (ServerError, "not_supported", False),
+    "llama-server/embeddings": (NotConfiguredError, "embeddings_off", False),
     "llama-server/rf_bad_schema": (INVALID, "schema", False),
     "llama-server/tools_missing_function": (INVALID, "server_500", False),
     "llama-server-b4747/tools_bad_schema": (INVALID, "server_500", False),

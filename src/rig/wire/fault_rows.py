@@ -249,6 +249,17 @@ ROWS: Final[tuple[Row, ...]] = (
         " for vLLM --enable-auto-tool-choice and --tool-call-parser, or choose another model",
     ),
     Row(
+        error=NotConfiguredError,
+        reason="embeddings_off",
+        phrases=(
+            ("does not support embeddings",),  # llama.cpp, Ollama, vLLM
+            ("pooling type", "not oai compatible"),  # llama.cpp
+            ("created with embedding=true",),  # llama-cpp-python
+        ),
+        says="the server or the model makes no embeddings: start llama.cpp with --embeddings, and"
+        " with --pooling mean for a model that names none, or serve an embedding model",
+    ),
+    Row(
         error=InvalidRequestError,
         reason="grammar",
         phrases=(
