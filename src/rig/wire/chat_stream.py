@@ -6,6 +6,7 @@ is right; it only settles what the bytes leave open.
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, Literal
 
@@ -46,6 +47,8 @@ class ChatStream:
         max_event_bytes: limit for one event; None means twice max_response_bytes (a call's quotes are
             escaped once more), and at least `MAX_EVENT_BYTES`.
         thinking: the reply begins inside a thought, because the template writes the opening tag.
+        assembler: makes what assembles the events; another wire has its own.
+        decode: reads a body that is not a stream.
 
     Attributes:
         raw_bytes: bytes fed so far.
@@ -59,6 +62,8 @@ class ChatStream:
         max_raw_bytes: int | None = None,
         max_event_bytes: int | None = None,
         thinking: bool = False,
+        assembler: type[StreamAssembler] = StreamAssembler,
+        decode: Callable[[bytes], Reply] = decode_chat,
     ) -> None:
         self.raw_bytes = 0
         self._content_type = content_type.partition(";")[0].strip().lower()
@@ -67,7 +72,8 @@ class ChatStream:
         self._parser = SSEParser(
             max_event_bytes=max_event_bytes or max(MAX_EVENT_BYTES, 2 * max_response_bytes)
         )
-        self._assembler = StreamAssembler(max_response_bytes=max_response_bytes, thinking=thinking)
+        self._assembler = assembler(max_response_bytes=max_response_bytes, thinking=thinking)
+        self._decode = decode
         self._kind: Literal["events", "body"] | None = None
         self._held = bytearray()
         self._odd_head = b""
@@ -219,7 +225,7 @@ class ChatStream:
 
     def _close_body(self) -> list[Delta]:
         """The whole reply at once, as deltas."""
-        reply = self._reply = decode_chat(bytes(self._held))
+        reply = self._reply = self._decode(bytes(self._held))
         self._held.clear()
         deltas: list[Delta] = []
         if reply.reasoning:

@@ -49,7 +49,25 @@ def decode_chat(body: bytes, *, latency_s: float = 0.0) -> Reply:
         EmptyReplyError: there is no choice, or neither text nor calls in it.
         ProtocolError: the body is not a chat completion.
     """
-    payload = _object(body)
+    return read_completion(parse_object(body), body, latency_s=latency_s)
+
+
+def read_completion(payload: Mapping[str, object], body: bytes, *, latency_s: float = 0.0) -> Reply:
+    """The reply in a parsed chat completion.
+
+    Args:
+        payload: the completion.
+        body: what it was read from: the seed of missing ids, and what errors quote on `detail`.
+        latency_s: seconds the answer took, for the usage.
+
+    Returns:
+        The reply. Its text has no reasoning in it; its calls have unique ids.
+
+    Raises:
+        RigError: the payload tells of a fault; classified as the same fault with its own status is.
+        EmptyReplyError: there is no choice, or neither text nor calls in it.
+        ProtocolError: it is not a chat completion.
+    """
     fault = error_in_payload(payload)
     if fault is not None:
         raise fault
@@ -146,8 +164,11 @@ def _value(body: bytes) -> object:
     )
 
 
-def _object(body: bytes) -> Mapping[str, object]:
+def parse_object(body: bytes) -> Mapping[str, object]:
     """The JSON object of a body; Google's shim wraps its errors in a list.
+
+    Args:
+        body: the whole decoded body.
 
     Raises:
         ProtocolError: the body is not a JSON object.

@@ -1,0 +1,183 @@
+"""The events of a streamed message of Anthropic's API to deltas, and in the end to a `Reply`. No I/O.
+
+Each event is read into the chunk of a chat completion that says the same; what chunks add up to is
+decided in one place, `rig.wire.assembly`. Blocks may overlap: llama.cpp signs and stops a thought
+after the text behind it has begun (measured on b11549).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from rig.errors import ResponseTooLargeError, RigError
+from rig.messages import SignedThought, as_array, as_object
+from rig.model import Delta, Reply
+from rig.wire.anthropic.decode import (
+    REASONING_FIELD,
+    call_of,
+    ending_of,
+    refusal_of,
+    signed,
+    text_in,
+    with_thoughts,
+)
+from rig.wire.anthropic.usage import completion_usage, merge_usage
+from rig.wire.assembly import MAX_RESPONSE_BYTES, StreamAssembler
+from rig.wire.text_assembly import byte_size
+
+MAX_BLOCKS: Final = 4096
+"""Blocks of one message that are kept apart. Honest ones have a dozen; a thought, a text and a call
+for each of the 1,024 calls a reply may have at most are 3,072."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Block:
+    """One block in the making."""
+
+    kind: str = ""
+    input: object = None
+    thinking: list[str] = field(default_factory=list[str])
+    signature: list[str] = field(default_factory=list[str])
+    data: list[str] = field(default_factory=list[str])
+
+    def thought(self) -> SignedThought | None:
+        if self.kind == "redacted_thinking":
+            return signed(kind="redacted_thinking", data="".join(self.data))
+        if self.kind == "thinking":
+            return signed(thinking="".join(self.thinking), signature="".join(self.signature))
+        return None
+
+
+class MessageAssembler(StreamAssembler):
+    """Assembles one message out of its events; a `StreamAssembler` for another wire.
+
+    Args:
+        max_response_bytes: limit for text, reasoning and calls together, in bytes.
+        thinking: the reply begins inside a thought, because the template writes the opening tag.
+    """
+
+    def __init__(
+        self, *, max_response_bytes: int = MAX_RESPONSE_BYTES, thinking: bool = False
+    ) -> None:
+        super().__init__(max_response_bytes=max_response_bytes, thinking=thinking)
+        self._blocks: dict[object, _Block] = {}
+        self._counters: dict[str, object] = {}
+
+    def _take_chunk(self, kind: str, chunk: dict[str, Any], deltas: list[Delta]) -> None:
+        """Take an event; what is neither an event of a message nor a completion's chunk says nothing."""
+        name = chunk.get("type") or kind
+        if name == "content_block_delta":
+            self._take_delta(chunk, deltas)
+        elif name == "content_block_start":
+            self._begin(_index(chunk), as_object(chunk.get("content_block")) or {}, deltas)
+        elif name == "content_block_stop":
+            self._give_input(_index(chunk), deltas)
+        elif name == "message_start":
+            self._take_message(as_object(chunk.get("message")) or {}, deltas)
+        elif name == "message":
+            self._take_message(chunk, deltas)
+        elif name == "message_delta":
+            self._note_counters(chunk.get("usage"))
+            self._take_ending(as_object(chunk.get("delta")) or {}, deltas)
+        elif name == "message_stop":
+            self._end(deltas)
+        elif "choices" in chunk or "error" in chunk:
+            super()._take_chunk("message", chunk, deltas)
+
+    def _take_message(self, message: Mapping[str, object], deltas: list[Delta]) -> None:
+        head = {name: message[name] for name in ("id", "model") if name in message}
+        super()._take_chunk("message", {**head, "choices": [{"delta": {}}]}, deltas)
+        self._note_counters(message.get("usage"))
+        for index, entry in enumerate(as_array(message.get("content")) or ()):
+            self._begin(index, as_object(entry) or {}, deltas)
+        if message.get("stop_reason"):
+            self._take_ending(message, deltas)
+
+    def _take_ending(self, message: Mapping[str, object], deltas: list[Delta]) -> None:
+        choice = {"delta": refusal_of(message), **ending_of(message)}
+        super()._take_chunk("message", {"choices": [choice]}, deltas)
+
+    def _begin(self, index: object, wire: Mapping[str, object], deltas: list[Delta]) -> None:
+        block = self._block(index)
+        block.kind = text_in(wire, "type")
+        if block.kind == "text":
+            self._add({"content": text_in(wire, "text")}, deltas)
+        elif block.kind == "thinking":
+            self._think(block, text_in(wire, "thinking"), deltas)
+            self._keep(block.signature, text_in(wire, "signature"), deltas)
+        elif block.kind == "redacted_thinking":
+            self._keep(block.data, text_in(wire, "data"), deltas)
+        elif block.kind == "tool_use":
+            block.input = wire.get("input")
+            self._add({"tool_calls": [{"index": index, **call_of(wire, "")}]}, deltas)
+
+    def _take_delta(self, chunk: dict[str, Any], deltas: list[Delta]) -> None:
+        """Take a piece of a block; one that never began is what its pieces are."""
+        delta = as_object(chunk.get("delta")) or {}
+        kind = delta.get("type")
+        if kind == "text_delta":
+            self._add({"content": text_in(delta, "text")}, deltas)
+            return
+        index = _index(chunk)
+        block = self._block(index)
+        if kind == "input_json_delta" and block.kind in {"", "tool_use"}:
+            block.input = None
+            function = {"arguments": text_in(delta, "partial_json")}
+            self._add({"tool_calls": [{"index": index, "function": function}]}, deltas)
+        elif kind == "thinking_delta":
+            self._think(block, text_in(delta, "thinking"), deltas)
+        elif kind == "signature_delta":
+            self._keep(block.signature, text_in(delta, "signature"), deltas)
+
+    def _think(self, block: _Block, text: str, deltas: list[Delta]) -> None:
+        block.kind = "thinking"
+        block.thinking.append(text)
+        self._add({REASONING_FIELD: text}, deltas)
+
+    def _keep(self, kept: list[str], text: str, deltas: list[Delta]) -> None:
+        """Keep what is never shown, within the limit of all the rest."""
+        kept.append(text)
+        self._other_size += byte_size(text)
+        self._add({}, deltas)
+
+    def _add(self, delta: dict[str, object], deltas: list[Delta]) -> None:
+        super()._take_chunk("message", {"choices": [{"delta": delta}]}, deltas)
+
+    def _block(self, index: object) -> _Block:
+        block = self._blocks.get(index)
+        if block is None:
+            block = self._blocks[index] = _Block()
+            if len(self._blocks) > MAX_BLOCKS and not self.complete:
+                self.fault = ResponseTooLargeError(
+                    f"the reply holds more than {MAX_BLOCKS} blocks", reason="blocks"
+                )
+        return block
+
+    def _give_input(self, index: object, deltas: list[Delta]) -> None:
+        """Hand out an input that came whole, with the block's begin, and not in pieces behind it."""
+        block = self._blocks.get(index)
+        if block is not None and block.input:
+            function = {"arguments": block.input}
+            block.input = None
+            self._add({"tool_calls": [{"index": index, "function": function}]}, deltas)
+
+    def _note_counters(self, usage: object) -> None:
+        self._counters = merge_usage(self._counters, usage)
+        self._note_usage(completion_usage(self._counters))
+
+    def _settle(self, deltas: list[Delta]) -> None:
+        if self._outcome is None:
+            for index in self._blocks:
+                self._give_input(index, deltas)
+        super()._settle(deltas)
+
+    def _decoded(self) -> Reply | RigError:
+        outcome = super()._decoded()
+        thoughts = [block.thought() for block in self._blocks.values()]
+        kept = tuple(thought for thought in thoughts if thought is not None)
+        return with_thoughts(outcome, kept) if isinstance(outcome, Reply) else outcome
+
+
+def _index(chunk: Mapping[str, object]) -> object:
+    index = chunk.get("index")
+    return index if isinstance(index, int | str) else 0

@@ -1,0 +1,51 @@
+"""What a message cost, in Anthropic's counters. No I/O."""
+
+from collections.abc import Mapping
+
+from rig.messages import Usage, as_object
+
+
+def merge_usage(known: Mapping[str, object], news: object) -> dict[str, object]:
+    """The counters of a stream with those of a later event, which are cumulative.
+
+    Args:
+        known: the counters so far.
+        news: the event's `usage`, of any shape.
+
+    Returns:
+        Counter by counter the later one, unless it says nothing.
+    """
+    later = {name: value for name, value in (as_object(news) or {}).items() if _says(value)}
+    return {**known, **later}
+
+
+def _says(value: object) -> bool:
+    return as_object(value) is not None or (isinstance(value, int | float) and value > 0)
+
+
+def completion_usage(value: object) -> dict[str, object]:
+    """Anthropic's counters under the names of a chat completion.
+
+    `input_tokens` leaves out what was read from the cache and written to it; rig's prompt tokens
+    are all that the model was sent, as OpenAI counts them.
+
+    Args:
+        value: the wire's `usage`, of any shape; the OpenAI names some proxies use are kept.
+
+    Returns:
+        The counters that say something; empty when none does.
+    """
+    wire = as_object(value) or {}
+    usage = Usage.model_validate(wire)
+    if not usage.reported:
+        return {}
+    prompt = usage.prompt_tokens
+    if "prompt_tokens" not in wire:
+        prompt += usage.cached_tokens + usage.cache_creation_tokens
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": usage.completion_tokens,
+        "cached_tokens": usage.cached_tokens,
+        "cache_creation_tokens": usage.cache_creation_tokens,
+        "reasoning_tokens": usage.reasoning_tokens,
+    }

@@ -1,0 +1,126 @@
+"""The two APIs a model is asked over, as values: where requests go and how both sides are read. No I/O."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, Protocol
+
+from rig.model import ChatRequest, Reply
+from rig.wire.anthropic.assembly import MessageAssembler
+from rig.wire.anthropic.decode import decode_message
+from rig.wire.anthropic.encode import API_VERSION, encode_message_request
+from rig.wire.assembly import StreamAssembler
+from rig.wire.chat_stream import ChatStream
+from rig.wire.decode import decode_chat
+from rig.wire.dialect import Dialect
+from rig.wire.encode import encode_chat
+
+_KEY_FORMS: Final[Mapping[str, str]] = MappingProxyType({"authorization": "Bearer "})
+
+
+class Encode(Protocol):
+    """Writes the body of a request."""
+
+    def __call__(self, request: ChatRequest, /, *, stream: bool = False, dialect: Dialect) -> bytes:
+        """The body.
+
+        Args:
+            request: what is asked.
+            stream: ask for a stream.
+            dialect: how the server spells the options.
+
+        Raises:
+            InvalidRequestError: it can't be sent as it stands.
+        """
+        ...
+
+
+class Decode(Protocol):
+    """Reads the body of a reply."""
+
+    def __call__(self, body: bytes, /, *, latency_s: float = 0.0) -> Reply:
+        """The reply.
+
+        Args:
+            body: the whole decoded body.
+            latency_s: seconds the answer took.
+
+        Raises:
+            RigError: it is none.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wire:
+    """One API.
+
+    Attributes:
+        path: where requests go, below `/v1/`.
+        headers: sent with every request.
+        encode: writes a request.
+        decode: reads a reply that came whole.
+        assembler: puts one together that is streamed.
+    """
+
+    path: str
+    headers: tuple[tuple[str, str], ...] = ()
+    encode: Encode
+    decode: Decode
+    assembler: type[StreamAssembler]
+
+    def stream(
+        self, *, content_type: str = "", max_response_bytes: int, thinking: bool = False
+    ) -> ChatStream:
+        """What reads the body of a streamed reply.
+
+        Args:
+            content_type: the answer's media type.
+            max_response_bytes: limit for text, reasoning and calls together, in bytes.
+            thinking: the reply begins inside a thought.
+        """
+        return ChatStream(
+            content_type=content_type,
+            max_response_bytes=max_response_bytes,
+            thinking=thinking,
+            assembler=self.assembler,
+            decode=self.decode,
+        )
+
+
+CHAT_COMPLETIONS: Final = Wire(
+    path="chat/completions",
+    encode=encode_chat,
+    decode=decode_chat,
+    assembler=StreamAssembler,
+)
+
+MESSAGES: Final = Wire(
+    path="messages",
+    headers=(("anthropic-version", API_VERSION),),
+    encode=encode_message_request,
+    decode=decode_message,
+    assembler=MessageAssembler,
+)
+
+_WIRES: Final[Mapping[str, Wire]] = MappingProxyType(
+    {"chat_completions": CHAT_COMPLETIONS, "messages": MESSAGES}
+)
+
+
+def wire_of(dialect: Dialect) -> Wire:
+    """The API a dialect is spoken over."""
+    return _WIRES[dialect.wire]
+
+
+def key_headers(dialect: Dialect, api_key: str) -> tuple[tuple[str, str], ...]:
+    """The header that says who asks.
+
+    Args:
+        dialect: who is asked.
+        api_key: the key; "" sends none.
+    """
+    if not api_key:
+        return ()
+    form = _KEY_FORMS.get(dialect.key_header.lower(), "")
+    return ((dialect.key_header, form + api_key),)
