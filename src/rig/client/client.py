@@ -1,6 +1,7 @@
 """The client of one endpoint: requests in, replies out. It awaits; what to send is decided below it."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
@@ -8,20 +9,27 @@ from typing import Any, Self
 import anyio
 
 from rig.agent.history import prepare
+from rig.client.loop_watch import LoopWatch
 from rig.client.probe import check_probe, probe_request
+from rig.client.reply_stream import ClientReplyStream
 from rig.client.running import RunMixin
+from rig.client.thinking import ThinkingModels, thinking_key
 from rig.client.url import normalise_base_url
 from rig.errors import InvalidRequestError
 from rig.events import RetryEvent
-from rig.model import ChatRequest, Reply
-from rig.transport.http import HTTP, MAX_RESPONSE_BYTES, Response, Timeouts
+from rig.model import ChatRequest, Reply, ReplyStream
+from rig.text.repetition import RepetitionGuard
+from rig.transport.http import HTTP, MAX_RESPONSE_BYTES, Response, StreamResponse, Timeouts
 from rig.transport.retry import RetryPolicy, retrying
 from rig.version import VERSION
+from rig.wire.chat_stream import RAW_FACTOR, ChatStream
 from rig.wire.decode import decode_chat, decode_models
 from rig.wire.encode import encode_chat, request_headers
 from rig.wire.faults import error_from_response
 
 USER_AGENT = f"rig/{VERSION}"
+
+_STREAM_HEADERS = {"accept-encoding": "identity"}  # coders keep tokens back until a block is full
 
 
 class Client(RunMixin):
@@ -40,6 +48,8 @@ class Client(RunMixin):
         user_agent: the User-Agent header.
         timeouts: bounds of every wait.
         retry: when a failed request is sent again; `RetryPolicy.off()` sends each request once.
+        repetition: when a stream is cut because the model repeats itself; `RepetitionGuard.off()`
+            never cuts.
         slots: how many requests may be under way at a time, None for no bound; waiting ones are
             served in order, and a slot is never held while a tool runs or a retry waits.
         on_retry: told of every wait and how it ended.
@@ -59,6 +69,7 @@ class Client(RunMixin):
         user_agent: str = USER_AGENT,
         timeouts: Timeouts = Timeouts(),
         retry: RetryPolicy = RetryPolicy(),
+        repetition: RepetitionGuard = RepetitionGuard(),
         slots: int | None = None,
         on_retry: Callable[[RetryEvent], None] | None = None,
     ) -> None:
@@ -71,6 +82,9 @@ class Client(RunMixin):
             raise InvalidRequestError("max_response_bytes must be at least 1")
         self.default_model = model or ""
         self._retry = retry
+        self._repetition = repetition
+        self._thinking = ThinkingModels()
+        self._max_response_bytes = max_response_bytes
         self._on_retry = on_retry
         self._slots = None if slots is None else anyio.Semaphore(slots, fast_acquire=True)
         self._http = HTTP(
@@ -113,6 +127,53 @@ class Client(RunMixin):
         """
         return await self._complete(request, self._retry)
 
+    @asynccontextmanager
+    async def stream(self, request: ChatRequest, /) -> AsyncGenerator[ReplyStream]:
+        """Send one chat request and hand out its reply while it arrives.
+
+        Entering the block waits for the first delta: until then a failed request is sent again as in
+        `complete`, from then on never. A slot is held until the stream has ended. Leaving the block,
+        or being cancelled in it, closes the request at once, which makes the server stop.
+
+        A model that repeats itself without end is cut off: the last delta and the reply then have
+        the finish_reason `repetition`. Otherwise `reply()` is what `complete` would have returned.
+
+        Args:
+            request: what to ask; its messages are put in order before they are sent.
+
+        Raises:
+            StreamCutError: (while iterating) the stream ended before the reply was complete; the
+                text and the calls that had come are on it.
+            RigError: the request was refused, or no usable reply came.
+        """
+        request, body, headers = self._encoded(request, stream=True)
+        started = anyio.current_time()
+        async with AsyncExitStack() as block:
+
+            async def attempt() -> ClientReplyStream:
+                answer = AsyncExitStack()
+                begun = False
+                try:
+                    await self._take_slot(answer)
+                    sent = anyio.current_time()
+                    response = await self._stream_response(answer, body, headers)
+                    stream = self._reply_stream(
+                        request, response, answer, started=started, sent=sent
+                    )
+                    await stream.begin()
+                    begun = True
+                finally:
+                    if not begun:
+                        await answer.aclose()
+                block.push_async_exit(answer)
+                return stream
+
+            stream = await retrying(
+                attempt, self._retry, on_retry=self._on_retry, greedy=request.options.greedy
+            )
+            block.callback(stream.leave)
+            yield stream
+
     async def models(self) -> tuple[str, ...]:
         """The names of the models the endpoint offers.
 
@@ -141,11 +202,7 @@ class Client(RunMixin):
         await check_probe(self._complete(request, RetryPolicy.off()))
 
     async def _complete(self, request: ChatRequest, policy: RetryPolicy) -> Reply:
-        request = replace(
-            request, model=self.named_model(request.model), messages=prepare(request.messages)
-        )
-        body = encode_chat(request)
-        headers = request_headers(request)
+        _, body, headers = self._encoded(request)
         started = anyio.current_time()
 
         async def attempt() -> Reply:
@@ -156,6 +213,74 @@ class Client(RunMixin):
 
         return await retrying(
             attempt, policy, on_retry=self._on_retry, greedy=request.options.greedy
+        )
+
+    def _encoded(
+        self, request: ChatRequest, *, stream: bool = False
+    ) -> tuple[ChatRequest, bytes, dict[str, str]]:
+        """The request with its model named and its messages in order, its body, and its headers."""
+        request = replace(
+            request, model=self.named_model(request.model), messages=prepare(request.messages)
+        )
+        headers = {**(_STREAM_HEADERS if stream else {}), **request_headers(request)}
+        return request, encode_chat(request, stream=stream), headers
+
+    async def _take_slot(self, held: AsyncExitStack) -> None:
+        if self._slots is not None:
+            await held.enter_async_context(self._slots)
+
+    async def _stream_response(
+        self, answer: AsyncExitStack, body: bytes, headers: Mapping[str, str]
+    ) -> StreamResponse:
+        """Send the request and read the head of its answer.
+
+        Args:
+            answer: given what is to be released at the end.
+            body: the request's.
+            headers: the request's own.
+
+        Raises:
+            RigError: an error status, as its error.
+        """
+        response = await answer.enter_async_context(
+            self._http.stream(
+                "POST",
+                "chat/completions",
+                body,
+                headers,
+                max_bytes=RAW_FACTOR * self._max_response_bytes,
+            )
+        )
+        if response.status >= 300:
+            page = await response.read()
+            error = error_from_response(response.status, response.headers, page)
+            raise error
+        return response
+
+    def _reply_stream(
+        self,
+        request: ChatRequest,
+        response: StreamResponse,
+        answer: AsyncExitStack,
+        *,
+        started: float,
+        sent: float,
+    ) -> ClientReplyStream:
+        key = thinking_key(request)
+        chat = ChatStream(
+            content_type=response.headers.get("content-type", ""),
+            max_response_bytes=self._max_response_bytes,
+            thinking=key in self._thinking,
+        )
+        return ClientReplyStream(
+            response,
+            chat,
+            LoopWatch(self._repetition),
+            answer,
+            model=request.model,
+            started=started,
+            sent=sent,
+            learned=lambda thinks: self._thinking.learn(key, thinks),
         )
 
     async def _exchange(self, send: Callable[[], Awaitable[Response]]) -> Response:

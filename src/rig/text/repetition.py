@@ -98,6 +98,18 @@ class Repetition:
     sample: str
     where: str
 
+    def trimmed(self, text: str) -> str:
+        """The text without what says nothing new; whole characters only.
+
+        Args:
+            text: the text the loop was found at the end of, exactly as it was watched.
+        """
+        data = text.encode("utf-8", "surrogatepass")
+        end = max(0, len(data) - self.trailing)
+        while 0 < end < len(data) and data[end] & 0xC0 == 0x80:
+            end -= 1  # inside a character
+        return data[:end].decode("utf-8", "surrogatepass")
+
     def __str__(self) -> str:
         return f"{self.where} repeats a block of {self.period} bytes {self.reps} times"
 

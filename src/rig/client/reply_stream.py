@@ -1,0 +1,293 @@
+"""A streamed reply of one endpoint: reads the answer and hands out its deltas. It awaits reads only.
+
+Rules for whoever edits this file: the deltas of one read are handed out without an await between
+them; no cancel scope is open while a caller's code runs; errors that were caught are raised where no
+exception is being handled.
+"""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from typing import Self
+
+import anyio
+
+from rig.client.loop_watch import LoopWatch
+from rig.errors import (
+    InvalidRequestError,
+    ProtocolError,
+    RigError,
+    StreamCutError,
+    UpstreamError,
+)
+from rig.messages import Usage
+from rig.model import Delta, Reply
+from rig.text.repetition import Repetition
+from rig.transport.http import StreamResponse
+from rig.wire.chat_stream import ChatStream
+
+TAIL_S = 1.0
+"""Seconds after the last news of a reply that is complete in which its usage and `[DONE]` are waited
+for. llama.cpp and vLLM send them together with the finish; servers that announce the finish after each
+call begin the next one within this time."""
+
+MAX_TAIL_BYTES = 64 * 1024
+"""Bytes of such a tail without any news that are read. A usage takes 300, comments a few each."""
+
+END_S = 0.1
+"""Seconds after `[DONE]` in which the end of the body is waited for, so that the connection can be used
+again. It comes with `[DONE]` or never; a new connection to a server nearby costs less than this."""
+
+
+class ClientReplyStream:
+    """One reply while it arrives, as `rig.ReplyStream` has it.
+
+    Args:
+        response: the answer, its head read, status 200.
+        chat: reads its body.
+        watch: looks for loops.
+        resources: what is released when the stream is over: the answer, and the slot.
+        model: the name the request gives the model.
+        started: when the first request was begun, on the event loop's clock.
+        sent: when this one was.
+        learned: told at the end what the stream told of the model's template.
+    """
+
+    def __init__(
+        self,
+        response: StreamResponse,
+        chat: ChatStream,
+        watch: LoopWatch,
+        resources: AsyncExitStack,
+        *,
+        model: str,
+        started: float,
+        sent: float,
+        learned: Callable[[bool | None], None],
+    ) -> None:
+        self._response = response
+        self._chat = chat
+        self._watch = watch
+        self._resources = resources
+        self._model = model
+        self._started = started
+        self._sent = sent
+        self._first_token_s: float | None = None
+        self._learned = learned
+        self._ready: deque[Delta] = deque()
+        self._seen = _Seen()
+        self._outcome: Reply | RigError | None = None
+        self._body_over = False
+        self._left = False
+        self._raised = False
+        self._tail_until = 0.0
+        self._tail_bytes = 0
+
+    @property
+    def text(self) -> str:
+        """The visible text of the deltas so far, without what was retracted."""
+        return "".join(self._seen.text)
+
+    def reply(self) -> Reply:
+        """The whole reply, once the last delta was handed out: what `complete` would have returned.
+
+        Raises:
+            InvalidRequestError: the stream has not ended yet, or was left before it had.
+            RigError: what ended it.
+        """
+        if self._outcome is None or self._ready:
+            raise InvalidRequestError(
+                "the reply is not complete: iterate over its stream to the end before asking for it"
+            )
+        if isinstance(self._outcome, RigError):
+            raise self._outcome
+        return self._outcome
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Delta:
+        ready = self._ready
+        while not ready:
+            if self._outcome is not None:
+                await self._end()
+            await self._advance()
+        delta = ready.popleft()
+        self._seen.add(delta)
+        return delta
+
+    async def begin(self) -> None:
+        """Read until there is something to hand out; an error before that may be repeated.
+
+        Raises:
+            RigError: the answer is no reply, or it broke before anything of it came.
+        """
+        while not self._ready:
+            if isinstance(self._outcome, RigError):
+                raise self._outcome
+            await self._advance()
+
+    def leave(self) -> None:
+        """The block was left: nothing can be read any more."""
+        self._left = True
+        if self._outcome is None:
+            self._learn_of_retraction()
+
+    async def _end(self) -> None:
+        """Release the answer, then end the iteration.
+
+        Raises:
+            RigError: what ended the stream.
+            StopAsyncIteration: it ended well.
+        """
+        outcome = self._outcome
+        if self._chat.complete and not self._body_over and not self._left:
+            self._tail_bytes = 0
+            with anyio.move_on_after(END_S):
+                while isinstance(await self._read(), bytes) and self._tail_bytes < MAX_TAIL_BYTES:
+                    pass
+        self._body_over = True
+        await self._resources.aclose()
+        if isinstance(outcome, RigError) and not self._raised:
+            self._raised = True
+            raise outcome
+        raise StopAsyncIteration
+
+    async def _advance(self) -> None:
+        """Read once, and make ready what came; never raises but for a stream that was left.
+
+        Raises:
+            InvalidRequestError: the block was left.
+        """
+        if self._left:
+            raise InvalidRequestError("the stream is closed: iterate over it inside its block")
+        chat = self._chat
+        data = await self._read_tail() if chat.complete else await self._read()
+        if data is None:
+            self._close()
+        elif isinstance(data, RigError):
+            self._break(data)
+        else:
+            await self._take(chat.feed(data))
+
+    async def _take(self, deltas: list[Delta]) -> None:
+        """Make deltas ready, up to where the model begins to repeat itself."""
+        chat = self._chat
+        if deltas and self._first_token_s is None:
+            self._first_token_s = anyio.current_time() - self._sent
+        cut = self._watch.find(deltas, chat.assembler.blank)
+        if cut is not None and self._watch.found is not None:
+            self._cut(deltas[:cut], self._watch.found)
+            await (
+                self._resources.aclose()
+            )  # before anybody else's turn: the server stops generating
+            return
+        self._ready.extend(deltas)
+        if deltas:
+            self._tail_until = 0.0
+        if chat.ended:
+            self._close()
+
+    async def _read(self) -> bytes | RigError | None:
+        """The next bytes, None at the end of the body, or what broke it."""
+        try:
+            data = await anext(self._response, None)
+        except RigError as error:
+            return error
+        if data is None:
+            self._body_over = True
+        else:
+            self._tail_bytes += len(data)
+        return data
+
+    async def _read_tail(self) -> bytes | None:
+        """More of what follows a complete reply, None when that was enough; a fault is an end too."""
+        if not self._tail_until:
+            self._tail_until = anyio.current_time() + TAIL_S
+            self._tail_bytes = 0
+        data: bytes | RigError | None = None
+        if self._tail_bytes < MAX_TAIL_BYTES:
+            with anyio.CancelScope(deadline=self._tail_until):
+                data = await self._read()
+        if not isinstance(data, bytes):
+            self._body_over = True
+            return None
+        return data
+
+    def _close(self) -> None:
+        """The body is over, or nothing more of it is wanted."""
+        chat = self._chat
+        try:
+            self._ready.extend(chat.close())
+            self._outcome = chat.reply(
+                latency_s=self._latency_s(), time_to_first_token_s=self._first_token_s
+            )
+        except RigError as error:
+            self._outcome = error
+            return
+        thinks = chat.assembler.template_thinks
+        if thinks is False and self._outcome.finish_reason == "length":
+            thinks = None  # a thought that was cut is open too
+        self._learned(thinks)
+
+    def _break(self, error: RigError) -> None:
+        """The body broke before the reply was complete."""
+        cut = StreamCutError("", reason=error.reason)
+        try:
+            self._chat.close()
+        except StreamCutError as partial:
+            cut = partial
+        except RigError:
+            pass  # there is nothing of a reply
+        if isinstance(error, UpstreamError) and not isinstance(error, ProtocolError):
+            if not isinstance(error, StreamCutError):
+                error = StreamCutError(error.message, reason=error.reason, detail=error.detail)
+            error.text, error.tool_calls = cut.text, cut.tool_calls
+        self._outcome = error
+
+    def _cut(self, deltas: Sequence[Delta], repetition: Repetition) -> None:
+        """End the stream where the model repeats itself: an outcome. Calls are dropped."""
+        seen = self._seen.copy()
+        for delta in (*self._ready, *deltas):
+            seen.add(delta)
+        self._ready.extend(deltas)
+        self._ready.append(Delta(finish_reason="repetition"))
+        self._outcome = Reply(
+            text="".join(seen.text),
+            reasoning="".join(seen.reasoning),
+            finish_reason="repetition",
+            usage=Usage(latency_s=self._latency_s(), time_to_first_token_s=self._first_token_s),
+            model=self._model,
+            repetition=repetition,
+        )
+        self._learn_of_retraction()
+
+    def _learn_of_retraction(self) -> None:
+        """A stream that was not read to its end tells nothing but this."""
+        self._learned(self._chat.assembler.template_thinks or None)
+
+    def _latency_s(self) -> float:
+        return anyio.current_time() - self._started
+
+
+class _Seen:
+    """Text and reasoning of the deltas that were handed out."""
+
+    __slots__ = ("reasoning", "text")
+
+    def __init__(self) -> None:
+        self.text: list[str] = []
+        self.reasoning: list[str] = []
+
+    def add(self, delta: Delta) -> None:
+        if delta.retracted:
+            self.text.clear()
+        if delta.text:
+            self.text.append(delta.text)
+        elif delta.reasoning:
+            self.reasoning.append(delta.reasoning)
+
+    def copy(self) -> "_Seen":
+        copied = _Seen()
+        copied.text, copied.reasoning = [*self.text], [*self.reasoning]
+        return copied
