@@ -274,7 +274,7 @@ class InputTooLargeError(RigError):
 
 
 class OutputLimitError(RigError):
-    """The reply was cut at max_tokens.
+    """The reply was cut at max_tokens, or (reason repetition) for a model that only repeated itself.
 
     Attributes:
         text: the visible text of the cut reply.

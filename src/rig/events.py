@@ -276,6 +276,7 @@ class RetryEvent:
 
 RunEvent = (
     RoundStarted
+    | ContextTruncated
     | RetryEvent
     | TextDelta
     | TextRetracted

@@ -26,6 +26,13 @@ CUT_REPLY = (
 )
 """The same, where the reply was cut at max_tokens before it said anything."""
 
+REPEATED_ITSELF = (
+    "Your last reply was cut off because it kept repeating itself; no tool call of it was executed. "
+    "Go on without repeating anything, and keep it short."
+)
+"""Sent after a reply that was cut for its repetition: as a turn behind what was kept of it, else as the
+above."""
+
 _OUTPUT = (
     "Give your final answer as one JSON object and nothing else: no other text, no code fence. "
     "It must match this JSON schema:\n"

@@ -67,6 +67,9 @@ class RunRequest(Generic[OutputT]):
         approve: ids of calls, out of `result.pending` of the run this one resumes, that may run. The
             other pending calls are answered as declined: none of them runs unless its id is here.
         deps: handed to tools as `context.deps`.
+        stream: have replies streamed: the same result, and events tell of them while they come. A reply
+            in which the model only repeats itself is cut and asked for again, three in a row raise
+            OutputLimitError (with `answer`, what was kept of the third ends the run).
 
     Raises:
         InvalidRequestError: a field can't be used; the message says what to change.
@@ -89,6 +92,7 @@ class RunRequest(Generic[OutputT]):
     confirm: Callable[[ToolCall], Awaitable[bool] | bool] | None = None
     approve: Iterable[str] = ()
     deps: object = None
+    stream: bool = False
 
     @property
     def messages(self) -> tuple[Message, ...]:

@@ -4,16 +4,17 @@ Decisions are not made here. A run that is cancelled from outside leaves nothing
 value that dies with it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from inspect import isawaitable
 from itertools import groupby
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import anyio
 
 from rig.agent.budget import tokens_spent
 from rig.agent.calling import ReadyCall, admit, run_ready
+from rig.agent.deltas import events_of
 from rig.agent.history import prepare, prepare_open, tool_turn
 from rig.agent.output import output_for
 from rig.agent.prompt import is_said, opening, with_instructions, with_notice
@@ -33,6 +34,7 @@ from rig.agent.state import (
 )
 from rig.agent.toolbox import Toolbox
 from rig.agent.tools import ToolContext
+from rig.agent.truncation import truncated_prompt
 from rig.agent.turn import (
     DECLINED,
     INTERRUPTED,
@@ -44,9 +46,17 @@ from rig.agent.turn import (
     refused,
     with_empty_reply,
 )
-from rig.errors import BudgetExceededError, EmptyReplyError, RefusedError, RigError, ToolError
+from rig.errors import (
+    BudgetExceededError,
+    EmptyReplyError,
+    NotConfiguredError,
+    RefusedError,
+    RigError,
+    ToolError,
+)
 from rig.events import (
     OutputRejected,
+    RepetitionCut,
     ReplyReceived,
     RoundStarted,
     RunEvent,
@@ -55,11 +65,12 @@ from rig.events import (
     ToolFinished,
     ToolOutcome,
     ToolStarted,
+    retry_listener,
 )
 from rig.messages import Message, ToolCall
-from rig.model import ChatOptions, ChatRequest, Model, Reply
+from rig.model import ChatOptions, ChatRequest, Model, Reply, StreamingModel
 
-__all__ = ["RunRequest", "run"]
+__all__ = ["Run", "RunRequest", "run"]
 
 MAX_CONCURRENT_CALLS = 8
 """Calls of one reply that run at the same time. Neighbours beyond wait their turn: a reply may hold 32,
@@ -68,11 +79,11 @@ and what a tool talks to is usually less patient than a model."""
 OutputT = TypeVar("OutputT")
 
 
-async def run(model: Model, request: RunRequest[OutputT]) -> RunResult[OutputT]:
+async def run(model: Model | StreamingModel, request: RunRequest[OutputT]) -> RunResult[OutputT]:
     """Run an agent: ask, run the tools it calls, give it the results, until it answers.
 
     Args:
-        model: what answers the requests.
+        model: what answers the requests, piece by piece where the request says `stream`.
         request: the task and its bounds.
 
     Returns:
@@ -80,7 +91,8 @@ async def run(model: Model, request: RunRequest[OutputT]) -> RunResult[OutputT]:
         wait; see `RunResult.termination`.
 
     Raises:
-        OutputLimitError: a reply was cut at max_tokens.
+        NotConfiguredError: the model can't do what the request asks for.
+        OutputLimitError: a reply was cut at max_tokens, or three in a row for their repetition.
         IterationLimitError: the rounds ran out, or one reply held too many calls.
         BudgetExceededError: the tokens or the seconds of the budget ran out.
         EmptyReplyError: a reply held neither text nor calls.
@@ -90,20 +102,35 @@ async def run(model: Model, request: RunRequest[OutputT]) -> RunResult[OutputT]:
         RigError: the model failed. Every RigError carries the partial result as `result`; what a
             callback raises comes out as it is.
     """
-    return await _Run(model, request).result()
+    return await Run(model, request).result()
 
 
-class _Run(Generic[OutputT]):
+class Run(Generic[OutputT]):
     """One run. Holds nothing but its state between two awaits.
 
     Args:
         model: what answers the requests.
         request: the task and its bounds.
+        told: awaited with each event before `request.on_event` is.
+
+    Raises:
+        NotConfiguredError: the model has no method for what the request asks for.
     """
 
-    def __init__(self, model: Model, request: RunRequest[OutputT]) -> None:
+    def __init__(
+        self,
+        model: Model | StreamingModel,
+        request: RunRequest[OutputT],
+        told: Callable[[RunEvent], Awaitable[None]] | None = None,
+    ) -> None:
+        method = "stream" if request.stream else "complete"
+        if not callable(getattr(model, method, None)):
+            raise NotConfiguredError(f"this model can't be used so: it has no method {method}")
         self._model = model
         self._request = request
+        self._told = told
+        self._observed = told is not None or request.on_event is not None
+        self._truncation_told = False
         self._tools = Toolbox(request.tools)
         self._running: list[ToolCall] = []
         self._state = RunState(rules=_rules(request), model=request.model)
@@ -117,10 +144,18 @@ class _Run(Generic[OutputT]):
         try:
             return await self._within_deadline()
         except RigError as error:
-            interrupted = [tool_turn(call, INTERRUPTED) for call in self._running]
-            state = replace(self._state, messages=(*self._state.messages, *interrupted))
-            error.result = partial_result(state, error)
+            error.result = self.so_far(error)
             raise
+
+    def so_far(self, error: Exception | None = None) -> RunResult[Any]:
+        """How far the run has come, with a transcript that can be continued.
+
+        Args:
+            error: what ended it, if anything did.
+        """
+        interrupted = [tool_turn(call, INTERRUPTED) for call in self._running]
+        state = replace(self._state, messages=(*self._state.messages, *interrupted))
+        return partial_result(state, error)
 
     async def _within_deadline(self) -> RunResult[OutputT]:
         budget = self._request.budget
@@ -177,6 +212,9 @@ class _Run(Generic[OutputT]):
         await self._emit(RoundStarted(iteration=self._state.iterations + 1))
         reply = await self._complete(request)
         await self._emit(ReplyReceived(iteration=self._state.iterations + 1, reply=reply))
+        if reply.repetition is not None:
+            await self._emit(RepetitionCut(repetition=reply.repetition))
+        await self._tell_of_truncation(request, reply)
         counts = self._state.rules.budget_tokens is not None
         return next_step(self._state, reply, tokens=tokens_spent(request, reply) if counts else 0)
 
@@ -187,14 +225,38 @@ class _Run(Generic[OutputT]):
             EmptyReplyError: it said nothing; what that cost is counted.
             RigError: it failed.
         """
+        listener = retry_listener.get()
+        if self._observed:
+            retry_listener.set(self._emit)
         try:
-            return await self._model.complete(request)
+            if self._request.stream:
+                return await self._streamed(request)
+            return await cast("Model", self._model).complete(request)
         except RefusedError as error:
             category = error.category
         except EmptyReplyError as error:
             self._state = with_empty_reply(self._state, error.usage)
             raise
+        finally:
+            retry_listener.set(listener)
         return Reply(finish_reason="content_filter", refusal=category, model=self._state.model)
+
+    async def _streamed(self, request: ChatRequest) -> Reply:
+        async with cast("StreamingModel", self._model).stream(request) as stream:
+            async for delta in stream:
+                if self._observed:
+                    for event in events_of(delta):
+                        await self._emit(event)
+            return stream.reply()
+
+    async def _tell_of_truncation(self, request: ChatRequest, reply: Reply) -> None:
+        """Tell once that the server reads less than it is sent."""
+        if not self._observed or self._truncation_told:
+            return
+        truncated = truncated_prompt(request.messages, reply.usage)
+        if truncated is not None:
+            self._truncation_told = True
+            await self._emit(truncated)
 
     def _chat_request(self) -> ChatRequest:
         state, request = self._state, self._request
@@ -319,6 +381,8 @@ class _Run(Generic[OutputT]):
         return [ToolFinished(outcome=outcome) for outcome in told]
 
     async def _emit(self, event: RunEvent) -> None:
+        if self._told is not None:
+            await self._told(event)
         if self._request.on_event is None:
             return
         waiting = self._request.on_event(event)

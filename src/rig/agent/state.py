@@ -54,6 +54,7 @@ class RunState:
         text: the last visible text.
         model: the name the server last gave.
         rejected: a typed answer was refused once already.
+        cuts: replies in a row that were cut because the model repeated itself.
         closing: why the next reply is the last and gets no tools; None while it is not.
         notice: what the model is told with the next request, "" for nothing.
         repeats: the results of the last round, by name and arguments of the call.
@@ -70,6 +71,7 @@ class RunState:
     text: str = ""
     model: str = ""
     rejected: bool = False
+    cuts: int = 0
     closing: Termination | None = None
     notice: str = ""
     repeats: Mapping[tuple[str, str], Repeat] = field(default_factory=dict[tuple[str, str], Repeat])

@@ -18,7 +18,7 @@ from rig.agent.calling import ReadyCall
 from rig.agent.calls import give_ids, sendable
 from rig.agent.history import Prepared, assistant_turn, prepare, tool_turn
 from rig.agent.output import Rejected
-from rig.agent.prompt import CUT_REPLY, LAST_CALL, is_said, rejection
+from rig.agent.prompt import CUT_REPLY, LAST_CALL, REPEATED_ITSELF, is_said, rejection
 from rig.agent.results import refusal
 from rig.agent.state import (
     AdmitCalls,
@@ -56,6 +56,10 @@ MAX_REPEATS = 10
 """The same, before the call is no longer run. Results count, so that polling is never stopped while
 something changes."""
 
+MAX_CUTS_RETRIED = 2
+"""Replies in a row that may be cut for their repetition before the run fails. A model that was told so
+and shown none of its loop usually goes on; one that can't help it costs a reply each time."""
+
 LAST_ROUNDS_KEPT = 2
 """Requests of the last one's size that a token budget must still pay for before tools are offered
 again, where the run has to end with an answer: a round of tools, and the answer to it."""
@@ -84,6 +88,7 @@ def next_step(state: RunState, reply: Reply, *, tokens: int = 0) -> Step:
         reply: what the model answered.
         tokens: what the round cost, in tokens.
     """
+    reply = _without_loop(reply)
     state = _after_reply(state, reply, tokens)
     for rule in _RULES:
         step = rule(state, reply)
@@ -176,12 +181,12 @@ def with_empty_reply(state: RunState, usage: Usage | None) -> RunState:
     return _after_reply(state, Reply(usage=usage or Usage()), 0)
 
 
-def partial_result(state: RunState, error: RigError) -> RunResult[Any]:
-    """How far a run came that an error ended.
+def partial_result(state: RunState, error: Exception | None) -> RunResult[Any]:
+    """How far a run came that has no answer.
 
     Args:
         state: the run.
-        error: what ended it.
+        error: what ended it; None when it was left.
 
     Returns:
         A result whose transcript is closed, so that it can be continued, and whose `termination` is
@@ -217,6 +222,29 @@ def _cut(state: RunState, reply: Reply) -> Step | None:
     )
     error.text = reply.text
     return Fail(state=_with_text_turn(state, reply), error=error)
+
+
+def _looping(state: RunState, reply: Reply) -> Step | None:
+    """A reply that was cut because the model repeated itself: it is told so, and asked again."""
+    if reply.repetition is None:
+        return None
+    kept = _with_text_turn(state, reply)
+    rounds_left = state.iterations < state.rules.max_iterations
+    may_ask = state.closing is None and rounds_left and _tokens_left(state)
+    if state.cuts <= MAX_CUTS_RETRIED and may_ask:
+        if kept is state:
+            return Ask(state=replace(state, notice=REPEATED_ITSELF))
+        notice = Message(role="user", content=REPEATED_ITSELF)
+        return Ask(state=replace(kept, messages=prepare((*kept.messages, notice))))
+    if state.rules.on_limit == "answer" and kept is not state and state.rules.output is None:
+        return Finish(result=_result(kept, Termination.BUDGET_EXHAUSTED))
+    error = OutputLimitError(
+        "the model kept repeating itself until its replies were cut: change the prompt, sample with a"
+        " higher temperature or a repeat_penalty, or switch the guard off if the repetition is meant",
+        reason="repetition",
+    )
+    error.text = reply.text
+    return Fail(state=kept, error=error)
 
 
 def _declined(state: RunState, reply: Reply) -> Step | None:
@@ -288,6 +316,7 @@ def _empty(state: RunState, reply: Reply) -> Step | None:
 
 
 _RULES: tuple[Callable[[RunState, Reply], Step | None], ...] = (
+    _looping,
     _cut,
     _declined,
     _called_once_more,
@@ -332,8 +361,21 @@ def _after_reply(state: RunState, reply: Reply, tokens: int) -> RunState:
         last_tokens=tokens,
         text=reply.text if is_said(reply.text) else state.text,
         model=reply.model or state.model,
+        cuts=state.cuts + 1 if reply.repetition is not None else 0,
         notice="",
     )
+
+
+def _without_loop(reply: Reply) -> Reply:
+    """A reply that was cut for a loop without the loop, which would teach it, and without calls."""
+    if reply.repetition is None:
+        return reply
+    text, reasoning = reply.text, reply.reasoning
+    if reply.repetition.where == "content":
+        text = reply.repetition.trimmed(text)
+    elif reply.repetition.where == "reasoning":
+        reasoning = reply.repetition.trimmed(reasoning)
+    return replace(reply, text=text.strip(), reasoning=reasoning, tool_calls=())
 
 
 def _with_turns(state: RunState, *turns: Message) -> RunState:

@@ -1,21 +1,23 @@
-"""`run`, declared once: what turns a model that answers single requests into one that runs agents.
+"""`run` and `run_stream`, declared once: what turns a model that answers requests into one that runs agents.
 
 The keywords stand three times: as the fields of `RunRequest`, which holds them; in `RunOptions`, which
-types them for the two overloads; and in the signature of `run`, which shows the defaults. A test
-keeps the three the same.
+types them for the overloads; and in the signature of `run`, which shows the defaults. A test keeps
+the three the same.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import Any, Literal, Required, TypedDict, TypeVar, Unpack, overload
 
 from rig.agent.budget import Budget
 from rig.agent.run import RunRequest, run
+from rig.agent.run_stream import RunStream, stream_run
 from rig.agent.tools import Tool
 from rig.errors import InvalidRequestError, NotConfiguredError
 from rig.events import RunEvent, RunResult
 from rig.messages import Content, Message, ToolCall
-from rig.model import ChatOptions, ChatRequest, Reply
+from rig.model import ChatOptions, ChatRequest, Reply, ReplyStream
 from rig.skills import Skill, advertise, load_skill_tool
 
 T = TypeVar("T")
@@ -41,10 +43,13 @@ class RunOptions(TypedDict, total=False):
     confirm: Callable[[ToolCall], Awaitable[bool]] | None
     approve: Sequence[str]
     deps: object
+    stream: bool
 
 
 class RunMixin:
-    """Adds `run` to anything with `complete`; `Client` and `rig.testing.ScriptedModel` have it.
+    """Adds `run` to anything with `complete`, and `run_stream` to what has `stream` too.
+
+    `Client` and `rig.testing.ScriptedModel` have both.
 
     Attributes:
         default_model: the model used where a call names none.
@@ -59,6 +64,18 @@ class RunMixin:
             NotImplementedError: it does not.
         """
         raise NotImplementedError
+
+    def stream(
+        self,
+        request: ChatRequest,  # noqa: ARG002 of the protocol
+        /,
+    ) -> AbstractAsyncContextManager[ReplyStream]:
+        """Answer one request piece by piece; classes that can say how.
+
+        Raises:
+            NotConfiguredError: it can't.
+        """
+        raise NotConfiguredError("this model does not stream its replies")
 
     def named_model(self, model: str | None) -> str:
         """The model to ask.
@@ -104,6 +121,7 @@ class RunMixin:
         confirm: Callable[[ToolCall], Awaitable[bool]] | None = None,
         approve: Sequence[str] = (),
         deps: object = None,
+        stream: bool = False,
     ) -> RunResult[T] | RunResult[None]:
         """Run an agent: ask, run the tools it calls, give it the results, until it answers.
 
@@ -128,6 +146,8 @@ class RunMixin:
                 run as needs_confirmation.
             approve: ids of `result.pending` calls that may run now that the run is resumed.
             deps: handed to tools as `context.deps`.
+            stream: have replies streamed: the same result, and `on_event` is told of text, thoughts
+                and calls while they come; see also `run_stream`.
 
         Returns:
             The answer, with transcript, calls and usage.
@@ -136,31 +156,85 @@ class RunMixin:
             InvalidRequestError: an argument can't be used; nothing was sent.
             RigError: the run failed; `error.result` holds how far it came.
         """
+        given: dict[str, Any] = {
+            "max_tokens": max_tokens,
+            "model": model,
+            "system": system,
+            "tools": tools,
+            "skills": skills,
+            "max_iterations": max_iterations,
+            "temperature": temperature,
+            "output": output,
+            "history": history,
+            "budget": budget,
+            "options": options,
+            "on_limit": on_limit,
+            "on_event": on_event,
+            "confirm": confirm,
+            "approve": approve,
+            "deps": deps,
+        }
+        return await run(self, self._run_request(prompt, given, stream=stream))
+
+    @overload
+    def run_stream(self, prompt: RunRequest[T], /) -> AbstractAsyncContextManager[RunStream[T]]: ...
+    @overload
+    def run_stream(
+        self, prompt: Content, *, output: type[T], **options: Unpack[RunOptions]
+    ) -> AbstractAsyncContextManager[RunStream[T]]: ...
+    @overload
+    def run_stream(
+        self, prompt: Content, *, output: None = None, **options: Unpack[RunOptions]
+    ) -> AbstractAsyncContextManager[RunStream[None]]: ...
+    def run_stream(
+        self,
+        prompt: Content | RunRequest[T],
+        *,
+        output: type[T] | None = None,
+        **options: Any,
+    ) -> AbstractAsyncContextManager[RunStream[T]] | AbstractAsyncContextManager[RunStream[None]]:
+        """Run an agent and iterate over what happens while it does.
+
+        Errors come out of the iteration as themselves. Leaving the block ends the run: it cancels the
+        request and the tools under way.
+
+        Args:
+            prompt: as for `run`.
+            output: as for `run`.
+            options: the keywords of `run`; replies are streamed in any case.
+
+        Returns:
+            A context manager; its block gets the `RunStream`, whose `result()` is the run's.
+
+        Raises:
+            InvalidRequestError: an argument can't be used; nothing was sent.
+            NotConfiguredError: no model is named.
+        """
+        given: dict[str, Any] = {**options, "output": output}
+        return stream_run(self, self._run_request(prompt, given, stream=True))
+
+    def _run_request(
+        self, prompt: Content | RunRequest[T], given: Mapping[str, Any], *, stream: bool
+    ) -> RunRequest[T]:
+        """The request that the keywords make.
+
+        Raises:
+            InvalidRequestError: an argument can't be used.
+        """
         if isinstance(prompt, RunRequest):
-            return await run(self, replace(prompt, model=self.named_model(prompt.model)))
-        if max_tokens is None:
+            model = self.named_model(prompt.model)
+            return replace(prompt, model=model, stream=prompt.stream or stream)
+        fields: dict[str, Any] = {**given, "stream": stream}
+        fields["model"] = self.named_model(fields.get("model"))
+        if fields.get("max_tokens") is None:
             raise InvalidRequestError(
                 "max_tokens is missing: say how long a reply may be, e.g. 1024"
             )
-        request = RunRequest(
-            prompt=prompt,
-            model=self.named_model(model),
-            max_tokens=max_tokens,
-            system=_with_skills(system, skills),
-            tools=(*tools, load_skill_tool(skills)) if skills else tuple(tools),
-            max_iterations=max_iterations,
-            temperature=temperature,
-            output=output,
-            history=history,
-            budget=budget,
-            options=options,
-            on_limit=on_limit,
-            on_event=on_event,
-            confirm=confirm,
-            approve=approve,
-            deps=deps,
-        )
-        return await run(self, request)
+        skills = fields.pop("skills", ())
+        if skills:
+            fields["system"] = _with_skills(fields.get("system", ""), skills)
+            fields["tools"] = (*fields.get("tools", ()), load_skill_tool(skills))
+        return RunRequest(prompt, **fields)
 
 
 def _with_skills(system: str, skills: Sequence[Skill]) -> str:
