@@ -41,7 +41,7 @@ from rig.testing import (
     repeat,
 )
 from rig.testing.answers import LazySteps
-from rig.transport.http import HTTP, Response, Timeouts
+from rig.transport.http import CODED_STEP_BYTES, HTTP, Response, Timeouts
 from rig.transport.pool import PoolTransport
 
 Sweep = Callable[
@@ -320,6 +320,19 @@ async def test_a_bomb_of_ten_gigabytes_costs_no_memory(make_client: MakeClient) 
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
     assert peak - before < 64 << 20
+
+
+async def test_a_bomb_in_a_stream_comes_in_pieces_one_can_stop_at(make_client: MakeClient) -> None:
+    bomb = faults.gzip_bomb(1 << 26)
+    async with driving(bomb, client=make_client()) as (_, http):
+        tracemalloc.start()
+        before = tracemalloc.get_traced_memory()[0]
+        async with http.stream("POST", "x", b"{}", max_bytes=1 << 26) as response:
+            sizes = [len(part) async for part in response.aiter()]
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert max(sizes) <= 1032 * CODED_STEP_BYTES
+    assert peak - before < 16 << 20
 
 
 async def test_an_error_page_in_a_coding_nobody_offered_keeps_its_status() -> None:

@@ -38,6 +38,10 @@ STREAM_BYTES_PER_CAP = 64
 """Decoded bytes of a stream allowed for each byte of the cap. An event of one token, four bytes of text,
 is 200-250 bytes of JSON."""
 
+CODED_STEP_BYTES = 2048
+"""Bytes of a compressed stream that are decoded at a time. Deflate makes at most 1,032 of each, so whoever
+reads sees a bomb in pieces of 2 MB and can stop at the first."""
+
 MAX_URLS = 64
 """URLs kept parsed. An endpoint has about ten paths."""
 
@@ -86,6 +90,7 @@ class StreamResponse:
         "_first",
         "_max_body_bytes",
         "_max_bytes",
+        "_undecoded",
         "headers",
         "status",
     )
@@ -106,6 +111,7 @@ class StreamResponse:
         self._max_bytes = max_bytes
         self._max_body_bytes = max_body_bytes
         self._decoder: BodyDecoder | None = None
+        self._undecoded: bytes = b""
         self._first = True
 
     def aiter(self) -> AsyncIterator[bytes]:
@@ -126,7 +132,10 @@ class StreamResponse:
         decoder = self._decoder
         if decoder is None:
             decoder = self._decoder = BodyDecoder(self._body.encoding, self._max_bytes)
-        while (raw := await self._read()) is not None:
+        while (raw := self._undecoded or await self._read()) is not None:
+            self._undecoded = b""
+            if not decoder.identity and len(raw) > CODED_STEP_BYTES:
+                raw, self._undecoded = raw[:CODED_STEP_BYTES], raw[CODED_STEP_BYTES:]
             if data := decoder.feed(raw):
                 return data
         decoder.finish()

@@ -54,6 +54,9 @@ class BodyDecoder:
         content_encoding: the header's value, "" without one; repeated headers joined by commas.
         max_bytes: decoded bytes that may pass; exactly so many do.
 
+    Attributes:
+        identity: there is no coding: bytes are handed through.
+
     Raises:
         ProtocolError: a coding we don't read, or several (reason content_encoding).
     """
@@ -62,18 +65,18 @@ class BodyDecoder:
         "_decoded",
         "_gzip",
         "_held",
-        "_identity",
         "_inflater",
         "_max_bytes",
         "_raw",
         "_whole",
+        "identity",
     )
 
     def __init__(self, content_encoding: str, max_bytes: int) -> None:
         coding = content_encoding.strip().lower()
-        self._identity = coding in _IDENTITY
+        self.identity = coding in _IDENTITY
         self._gzip = coding in _GZIP_NAMES
-        if not (self._identity or self._gzip or coding == "deflate"):
+        if not (self.identity or self._gzip or coding == "deflate"):
             raise ProtocolError(
                 "the answer has a Content-Encoding that was not offered; only gzip and deflate are read",
                 reason="content_encoding",
@@ -107,7 +110,7 @@ class BodyDecoder:
         """
         self._count(0)  # once too large, always too large
         self._raw += len(raw)
-        if self._identity:
+        if self.identity:
             self._count(len(raw))
             return raw
         if self._raw > self._max_bytes * RAW_BYTES_PER_DECODED + RAW_ALLOWANCE_BYTES:
@@ -129,7 +132,7 @@ class BodyDecoder:
         Raises:
             StreamCutError: the coding is not complete (reason encoding_cut).
         """
-        if self._raw and not self._identity and not self._whole:
+        if self._raw and not self.identity and not self._whole:
             raise StreamCutError(
                 "the compressed answer ended before it was complete", reason="encoding_cut"
             )
