@@ -64,9 +64,11 @@ class MessageAssembler(StreamAssembler):
         self._counters: dict[str, object] = {}
 
     def _take_chunk(self, kind: str, chunk: dict[str, Any], deltas: list[Delta]) -> None:
-        """Take an event; what is neither an event of a message nor a completion's chunk says nothing."""
-        name = chunk.get("type") or kind
-        if name == "content_block_delta":
+        """Take an event of a message, or a chunk of a completion; events of other kinds say nothing."""
+        name = chunk.get("type", "" if kind == "message" else kind)
+        if not name or "choices" in chunk or chunk.get("error"):
+            super()._take_chunk("message", chunk, deltas)
+        elif name == "content_block_delta":
             self._take_delta(chunk, deltas)
         elif name == "content_block_start":
             self._begin(_index(chunk), as_object(chunk.get("content_block")) or {}, deltas)
@@ -81,8 +83,6 @@ class MessageAssembler(StreamAssembler):
             self._take_ending(as_object(chunk.get("delta")) or {}, deltas)
         elif name == "message_stop":
             self._end(deltas)
-        elif "choices" in chunk or "error" in chunk:
-            super()._take_chunk("message", chunk, deltas)
 
     def _take_message(self, message: Mapping[str, object], deltas: list[Delta]) -> None:
         head = {name: message[name] for name in ("id", "model") if name in message}
