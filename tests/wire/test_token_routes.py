@@ -1,6 +1,7 @@
 """The table of tokenizers: order and requests."""
 
 import pytest
+from pydantic_core import from_json
 
 from rig import Message, Tool
 from rig.wire.token_routes import TOKEN_ROUTES, TokenRoute
@@ -28,24 +29,23 @@ def test_a_text_is_asked_for_in_the_servers_words(
     name: str, path: str, fields: dict[str, object] | None
 ) -> None:
     text = BY_NAME[name].text
-    assert (text("M", "T") if text else None) == fields
+    assert (from_json(text("M", "T")) if text else None) == fields
 
 
 def test_a_model_that_is_not_named_is_not_sent() -> None:
     route = BY_NAME["vLLM, SGLang"]
     assert route.text is not None
-    assert route.text("", "T") == {"prompt": "T"}
+    assert from_json(route.text("", "T")) == {"prompt": "T"}
 
 
 @pytest.mark.parametrize("route", TOKEN_ROUTES[:-1], ids=lambda route: route.name)
 def test_a_prompt_is_asked_for_as_a_chat_and_without_empty_tools(route: TokenRoute) -> None:
     for prompt in route.prompts:
-        assert prompt.fields("M", HI, ()) == {
+        assert from_json(prompt.body("M", HI, ())) == {
             "model": "M",
             "messages": [{"role": "user", "content": "Hi"}],
         }
-        tools = prompt.fields("M", HI, [TOOL])["tools"]
-        assert isinstance(tools, list)
+        tools = from_json(prompt.body("M", HI, [TOOL]))["tools"]
         assert tools[0]["function"]["name"] == "t"
 
 
@@ -53,4 +53,12 @@ def test_a_prompt_is_asked_for_as_a_chat_and_without_empty_tools(route: TokenRou
 def test_a_route_that_renders_prompts_can_count_them(route: TokenRoute) -> None:
     assert any(prompt.renders for prompt in route.prompts) == (route.rendered is not None)
     if route.rendered is not None:
-        assert route.rendered("M", "T")["add_special"] is True
+        assert from_json(route.rendered("M", "T"))["add_special"] is True
+
+
+def test_anthropic_counts_a_dot_where_there_are_no_turns() -> None:
+    [prompt] = BY_NAME["Anthropic"].prompts
+    assert from_json(prompt.body("M", (), ())) == {
+        "model": "M",
+        "messages": [{"role": "user", "content": "."}],
+    }

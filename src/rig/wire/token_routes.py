@@ -5,20 +5,19 @@ stands before it first, since their answers are the cheapest; Anthropic's last, 
 llama.cpp have it too, and a tokenizer for plain text is worth more.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from rig.messages import Message
 from rig.model import ToolSpec
-from rig.wire.anthropic_prompt import anthropic_prompt
-from rig.wire.encode import encode_message, encode_tool
+from rig.wire.anthropic.encode import encode_count_tokens
+from rig.wire.encode import encode_message, encode_tool, to_body
 
-Fields = Mapping[str, object]
-TextFields = Callable[[str, str], Fields]
-"""The request that counts a text: (model, text) to its fields."""
-PromptFields = Callable[[str, Sequence[Message], Sequence[ToolSpec]], Fields]
-"""The request that counts a prompt: (model, messages, tools) to its fields."""
+TextBody = Callable[[str, str], bytes]
+"""The request that counts a text: (model, text) to its body."""
+PromptBody = Callable[[str, Sequence[Message], Sequence[ToolSpec]], bytes]
+"""The request that counts a prompt: (model, messages, tools) to its body."""
 
 PROBE_TEXT: Final = "probe"
 """What a path is asked to count to find out whether it counts."""
@@ -30,12 +29,12 @@ class PromptRoute:
 
     Attributes:
         path: below the server's root.
-        fields: the request.
+        body: the request.
         renders: whether the answer is the prompt's text, which is then counted itself.
     """
 
     path: str
-    fields: PromptFields
+    body: PromptBody
     renders: bool = False
 
 
@@ -55,35 +54,35 @@ class TokenRoute:
 
     name: str
     path: str
-    text: TextFields | None
-    rendered: TextFields | None = None
+    text: TextBody | None
+    rendered: TextBody | None = None
     prompts: tuple[PromptRoute, ...] = ()
     needs_model: bool = False
 
 
-def _llama_text(_model: str, text: str) -> Fields:
-    return {"content": text, "add_special": False}
+def _llama_text(_model: str, text: str) -> bytes:
+    return to_body({"content": text, "add_special": False})
 
 
-def _llama_rendered(_model: str, text: str) -> Fields:
-    return {"content": text, "add_special": True}
+def _llama_rendered(_model: str, text: str) -> bytes:
+    return to_body({"content": text, "add_special": True})
 
 
-def _router_text(model: str, text: str) -> Fields:
-    return {"model": model, "content": text, "add_special": False}
+def _router_text(model: str, text: str) -> bytes:
+    return to_body({"model": model, "content": text, "add_special": False})
 
 
-def _router_rendered(model: str, text: str) -> Fields:
-    return {"model": model, "content": text, "add_special": True}
+def _router_rendered(model: str, text: str) -> bytes:
+    return to_body({"model": model, "content": text, "add_special": True})
 
 
-def _vllm_text(model: str, text: str) -> Fields:
-    return _named(model) | {"prompt": text}
+def _vllm_text(model: str, text: str) -> bytes:
+    return to_body(_named(model) | {"prompt": text})
 
 
-def _chat(model: str, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Fields:
+def _chat(model: str, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> bytes:
     fields = _named(model) | {"messages": [encode_message(message) for message in messages]}
-    return fields | {"tools": [encode_tool(tool) for tool in tools]} if tools else fields
+    return to_body(fields | {"tools": [encode_tool(tool) for tool in tools]} if tools else fields)
 
 
 def _named(model: str) -> dict[str, object]:
@@ -93,14 +92,14 @@ def _named(model: str) -> dict[str, object]:
 def _llama_prompts(prefix: str = "") -> tuple[PromptRoute, ...]:
     """llama.cpp's own count (from 2026), else its template and its tokenizer (from 2025)."""
     return (
-        PromptRoute(path=prefix + "v1/chat/completions/input_tokens", fields=_chat),
-        PromptRoute(path=prefix + "apply-template", fields=_chat, renders=True),
+        PromptRoute(path=prefix + "v1/chat/completions/input_tokens", body=_chat),
+        PromptRoute(path=prefix + "apply-template", body=_chat, renders=True),
     )
 
 
 def _vllm(name: str, path: str) -> TokenRoute:
     return TokenRoute(
-        name=name, path=path, text=_vllm_text, prompts=(PromptRoute(path=path, fields=_chat),)
+        name=name, path=path, text=_vllm_text, prompts=(PromptRoute(path=path, body=_chat),)
     )
 
 
@@ -134,7 +133,7 @@ TOKEN_ROUTES: Final[tuple[TokenRoute, ...]] = (
         name="Anthropic",
         path="v1/messages/count_tokens",
         text=None,
-        prompts=(PromptRoute(path="v1/messages/count_tokens", fields=anthropic_prompt),),
+        prompts=(PromptRoute(path="v1/messages/count_tokens", body=encode_count_tokens),),
         needs_model=True,
     ),
 )
