@@ -1,6 +1,6 @@
 """The client of one endpoint: requests in, replies out. It awaits; what to send is decided below it."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from types import TracebackType
@@ -8,22 +8,30 @@ from typing import Any, Self
 
 import anyio
 
-from rig.agent.history import prepare
+from rig.agent.history import prepare, read_history
+from rig.agent.reasoning_budget import reasoning_budget
+from rig.client.context_search import discover_context
+from rig.client.embeddings import embedder
 from rig.client.loop_watch import LoopWatch
 from rig.client.probe import check_probe, probe_request
 from rig.client.reply_stream import ClientReplyStream
+from rig.client.requester import HTTPRequester
 from rig.client.running import RunMixin
 from rig.client.thinking import ThinkingModels, thinking_key
+from rig.client.tokens import TokenCounter
 from rig.client.url import normalise_base_url
+from rig.client.windows import WindowFinder
 from rig.errors import InvalidRequestError
 from rig.events import RetryEvent
-from rig.model import ChatRequest, Reply, ReplyStream
+from rig.messages import Message
+from rig.model import ChatRequest, Reply, ReplyStream, ToolSpec
 from rig.text.repetition import RepetitionGuard
 from rig.transport.http import HTTP, MAX_RESPONSE_BYTES, Response, StreamResponse, Timeouts
 from rig.transport.retry import RetryPolicy, retrying
 from rig.version import VERSION
 from rig.wire.chat_stream import RAW_FACTOR, ChatStream
 from rig.wire.decode import decode_chat, decode_models
+from rig.wire.embeddings import Vector, checked_texts
 from rig.wire.encode import encode_chat, request_headers
 from rig.wire.faults import error_from_response
 
@@ -87,13 +95,17 @@ class Client(RunMixin):
         self._max_response_bytes = max_response_bytes
         self._on_retry = on_retry
         self._slots = None if slots is None else anyio.Semaphore(slots, fast_acquire=True)
+        url = normalise_base_url(base_url)
         self._http = HTTP(
-            normalise_base_url(base_url),
+            url,
             headers=headers,
             http_client=http_client,
             timeouts=timeouts,
             max_response_bytes=max_response_bytes,
         )
+        self._requester = HTTPRequester(self._http, url)
+        self._tokens = TokenCounter(self._requester)
+        self._windows = WindowFinder(self._requester)
 
     def __repr__(self) -> str:
         return f"Client(model={self.default_model!r})"
@@ -200,6 +212,146 @@ class Client(RunMixin):
         """
         request = probe_request(self.named_model(model))
         await check_probe(self._complete(request, RetryPolicy.off()))
+
+    async def has_tokenizer(self, model: str | None = None) -> bool:
+        """Whether `count_tokens` can count: the endpoint has a tokenizer for texts.
+
+        Args:
+            model: the model's name; the client's own when None, and most servers need none.
+        """
+        return await self._tokens.has_tokenizer(model or self.default_model)
+
+    async def count_tokens(self, text: str, model: str | None = None) -> int | None:
+        """The number of tokens of a text, counted by the endpoint's own tokenizer; never repeated.
+
+        Args:
+            text: the text alone, without chat template.
+            model: the model's name; the client's own when None, and most servers need none.
+
+        Returns:
+            The count; None where the endpoint has no tokenizer, or it gave no count in time: then
+            estimate, and go on.
+        """
+        return await self._tokens.count_text(text, model or self.default_model)
+
+    async def count_prompt(
+        self,
+        messages: Iterable[Message | Mapping[str, Any]],
+        tools: Iterable[ToolSpec] = (),
+        system: str = "",
+        model: str | None = None,
+    ) -> int | None:
+        """The number of tokens of a whole prompt, as the endpoint would read it; never repeated.
+
+        Args:
+            messages: the conversation, as `history` of `run` takes it; may be empty.
+            tools: what is offered.
+            system: the system prompt.
+            model: the model's name; the client's own when None, and most servers need none.
+
+        Returns:
+            The count: exact, chat template included, on llama.cpp, vLLM and Anthropic; else that of
+            the system prompt, each tool as JSON, and all texts. None as for `count_tokens`.
+
+        Raises:
+            InvalidRequestError: a message is none, or can't be sent.
+        """
+        turns = read_history(messages)
+        if system:
+            turns = (Message(role="system", content=system), *turns)
+        count = await self._tokens.count_prompt(
+            prepare(turns), tuple(tools), model or self.default_model
+        )
+        return None if count is None else count.tokens
+
+    async def context_window(self, model: str | None = None) -> int | None:
+        """The size of the context window in tokens, prompt and reply together, as the endpoint tells.
+
+        Args:
+            model: the model's name; the client's own when None, and most servers need none.
+
+        Returns:
+            The window of a request; of a model that is not loaded yet, the most it can have. None
+            where the endpoint does not say.
+        """
+        return await self._windows.find(model or self.default_model)
+
+    async def discover_context(self, model: str | None = None) -> int:
+        """Find out how long a prompt the endpoint takes, by sending longer and longer ones.
+
+        For endpoints whose `context_window` is None. It costs up to 13 requests, the last ones as
+        long as the window: keep what it returns. An endpoint that cuts prompts instead of refusing
+        them takes all.
+
+        Args:
+            model: the model's name; the client's own when None.
+
+        Returns:
+            Words of the longest prompt that was taken, about a token each; 32,768 at most.
+
+        Raises:
+            RigError: a request failed for another reason than its length.
+        """
+        return await discover_context(self.complete, self.named_model(model))
+
+    async def reasoning_budget(
+        self,
+        model: str | None = None,
+        *,
+        reserve: int,
+        system: str = "",
+        tools: Iterable[ToolSpec] = (),
+        messages: Iterable[Message | Mapping[str, Any]] = (),
+    ) -> int | None:
+        """How many tokens a model may think: two thirds of what prompt and reserve leave of the window.
+
+        Args:
+            model: the model's name; the client's own when None.
+            reserve: tokens to keep for what is not counted here: the answer, results of tools.
+            system: the system prompt.
+            tools: what is offered.
+            messages: the conversation; what is not given here belongs into the reserve.
+
+        Returns:
+            The budget, for `with_reasoning_budget`; None when nothing is left or a size is unknown.
+
+        Raises:
+            InvalidRequestError: reserve is no number of tokens, or a message is none.
+        """
+        reasoning_budget(window=None, prompt_tokens=None, reserve=reserve)  # refuses before asking
+        window = await self.context_window(model)
+        if window is None:
+            return None
+        prompt_tokens = await self.count_prompt(messages, tools, system, model)
+        return reasoning_budget(window=window, prompt_tokens=prompt_tokens, reserve=reserve)
+
+    async def embed(self, texts: Sequence[str], *, model: str | None = None) -> tuple[Vector, ...]:
+        """The vectors of some texts, in their order. Repeated as chat requests are.
+
+        Args:
+            texts: what to embed, in one request; none at all sends none.
+            model: the embedding model's name; the client's own when None.
+
+        Returns:
+            One vector for each text, all of one length.
+
+        Raises:
+            NotConfiguredError: the server was started without embeddings, or no model is named.
+            ProtocolError: the answer does not hold exactly one vector of numbers for each text.
+            RigError: the request was refused, or no usable answer came.
+        """
+        checked = checked_texts(texts)
+        if not checked:
+            return ()
+        attempt = embedder(
+            lambda path, body, max_bytes: self._exchange(
+                lambda: self._requester.request("POST", path, body, max_bytes=max_bytes)
+            ),
+            self.named_model(model),
+            checked,
+            max_response_bytes=self._max_response_bytes,
+        )
+        return await retrying(attempt, self._retry, on_retry=self._on_retry)
 
     async def _complete(self, request: ChatRequest, policy: RetryPolicy) -> Reply:
         _, body, headers = self._encoded(request)
