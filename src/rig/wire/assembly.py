@@ -42,6 +42,7 @@ MAX_RESPONSE_BYTES: Final = 1 << 20
 """Bytes of text, reasoning and calls together: the cap of a reply that is not streamed."""
 
 _DONE: Final = "[DONE]"
+_ODD: Final = object()
 _HEAD_FIELDS: Final = ("id", "model")
 _NOT_FINISHED: Final = frozenset({"", "null", "none"})
 _CUTS: Final = frozenset({"length", "content_filter"})
@@ -138,9 +139,10 @@ class StreamAssembler:
             try:
                 value = from_json(event.data)
             except ValueError:
+                value = _ODD  # its exception would be chained to what is raised of it
+            if value is _ODD:
                 self._take_odd(event, deltas)
-                continue
-            if event.type != "error" and is_parsed_object(value):
+            elif event.type != "error" and is_parsed_object(value):
                 self._take_chunk(event.type, value, deltas)
             else:
                 self._take_value(event.type, value, deltas)
