@@ -5,6 +5,7 @@ from rig.agent.run import RunRequest
 from rig.agent.toolbox import Toolbox
 from rig.agent.tools import Tool, ToolContext, tool
 from rig.client.client import Client
+from rig.client.session import Session
 from rig.errors import (
     Backpressure,
     BudgetExceededError,
@@ -51,6 +52,8 @@ from rig.model import ChatOptions, ChatRequest, Model, Reply, ToolSpec
 from rig.skills import Skill, advertise, load_skill_tool, load_skills, merge_skills
 from rig.transport.http import Timeouts
 from rig.transport.retry import RetryPolicy
+from rig.wire.sse_frames import to_sse
+from rig.wire.transient import is_transient, transient_reason
 
 __all__ = [
     "AudioPart",
@@ -90,6 +93,7 @@ __all__ = [
     "RunRequest",
     "RunResult",
     "ServerError",
+    "Session",
     "Skill",
     "SkillError",
     "SkillsNotFoundError",
@@ -111,8 +115,11 @@ __all__ = [
     "UpstreamError",
     "Usage",
     "advertise",
+    "is_transient",
     "load_skill_tool",
     "load_skills",
     "merge_skills",
+    "to_sse",
     "tool",
+    "transient_reason",
 ]
