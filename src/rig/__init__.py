@@ -2,6 +2,7 @@
 
 from rig.agent.budget import Budget
 from rig.agent.run import RunRequest
+from rig.agent.run_stream import RunStream
 from rig.agent.toolbox import Toolbox
 from rig.agent.tools import Tool, ToolContext, tool
 from rig.client.client import Client
@@ -35,7 +36,10 @@ from rig.errors import (
     UpstreamError,
 )
 from rig.events import (
+    ContextTruncated,
     OutputRejected,
+    ReasoningDelta,
+    RepetitionCut,
     ReplyReceived,
     RetryEvent,
     RoundStarted,
@@ -43,13 +47,30 @@ from rig.events import (
     RunFinished,
     RunResult,
     Termination,
+    TextDelta,
+    TextRetracted,
+    ToolCallArguments,
+    ToolCallFinished,
+    ToolCallStarted,
     ToolFinished,
     ToolOutcome,
     ToolStarted,
+    UsageReported,
 )
 from rig.messages import AudioPart, ImagePart, Message, TextPart, ToolCall, Usage
-from rig.model import ChatOptions, ChatRequest, Model, Reply, ToolSpec
+from rig.model import (
+    CallDelta,
+    ChatOptions,
+    ChatRequest,
+    Delta,
+    Model,
+    Reply,
+    ReplyStream,
+    StreamingModel,
+    ToolSpec,
+)
 from rig.skills import Skill, advertise, load_skill_tool, load_skills, merge_skills
+from rig.text.repetition import Repetition, RepetitionGuard
 from rig.transport.http import Timeouts
 from rig.transport.retry import RetryPolicy
 from rig.wire.sse_frames import to_sse
@@ -60,9 +81,12 @@ __all__ = [
     "Backpressure",
     "Budget",
     "BudgetExceededError",
+    "CallDelta",
     "ChatOptions",
     "ChatRequest",
     "Client",
+    "ContextTruncated",
+    "Delta",
     "EmptyReplyError",
     "ImagePart",
     "InputTooLargeError",
@@ -79,9 +103,14 @@ __all__ = [
     "OutputRejected",
     "ProtocolError",
     "RateLimitedError",
+    "ReasoningDelta",
     "RefusedError",
+    "Repetition",
+    "RepetitionCut",
+    "RepetitionGuard",
     "Reply",
     "ReplyReceived",
+    "ReplyStream",
     "RequestTimeoutError",
     "ResponseTooLargeError",
     "RetryEvent",
@@ -92,17 +121,24 @@ __all__ = [
     "RunFinished",
     "RunRequest",
     "RunResult",
+    "RunStream",
     "ServerError",
     "Session",
     "Skill",
     "SkillError",
     "SkillsNotFoundError",
     "StreamCutError",
+    "StreamingModel",
     "Termination",
+    "TextDelta",
     "TextPart",
+    "TextRetracted",
     "Timeouts",
     "Tool",
     "ToolCall",
+    "ToolCallArguments",
+    "ToolCallFinished",
+    "ToolCallStarted",
     "ToolContext",
     "ToolError",
     "ToolFinished",
@@ -114,6 +150,7 @@ __all__ = [
     "UnauthorizedError",
     "UpstreamError",
     "Usage",
+    "UsageReported",
     "advertise",
     "is_transient",
     "load_skill_tool",

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Self
 
@@ -11,6 +11,7 @@ import anyio
 from rig.agent.history import prepare, read_history
 from rig.agent.reasoning_budget import reasoning_budget
 from rig.client.context_search import discover_context
+from rig.client.detection import detect_dialect
 from rig.client.embeddings import embedder
 from rig.client.loop_watch import LoopWatch
 from rig.client.probe import check_probe, probe_request
@@ -19,7 +20,7 @@ from rig.client.requester import HTTPRequester
 from rig.client.running import RunMixin
 from rig.client.thinking import ThinkingModels, thinking_key
 from rig.client.tokens import TokenCounter
-from rig.client.url import normalise_base_url
+from rig.client.url import host_of, normalise_base_url
 from rig.client.windows import WindowFinder
 from rig.errors import InvalidRequestError
 from rig.events import RetryEvent
@@ -29,15 +30,33 @@ from rig.text.repetition import RepetitionGuard
 from rig.transport.http import HTTP, MAX_RESPONSE_BYTES, Response, StreamResponse, Timeouts
 from rig.transport.retry import RetryPolicy, retrying
 from rig.version import VERSION
-from rig.wire.chat_stream import RAW_FACTOR, ChatStream
-from rig.wire.decode import decode_chat, decode_models
+from rig.wire.chat_stream import RAW_FACTOR
+from rig.wire.decode import decode_models
+from rig.wire.dialect import Dialect
+from rig.wire.dialects import dialect_named, dialect_of
 from rig.wire.embeddings import Vector, checked_texts
-from rig.wire.encode import encode_chat, request_headers
+from rig.wire.encode import request_headers
 from rig.wire.faults import error_from_response
+from rig.wire.wires import Wire, key_headers, wire_of
 
 USER_AGENT = f"rig/{VERSION}"
 
-_STREAM_HEADERS = {"accept-encoding": "identity"}  # coders keep tokens back until a block is full
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sendable:
+    """A request ready to be sent.
+
+    Attributes:
+        request: with its model named and its messages in order.
+        wire: the API it is sent over.
+        body: written once for all attempts.
+        headers: its own.
+    """
+
+    request: ChatRequest
+    wire: Wire
+    body: bytes
+    headers: Mapping[str, str]
 
 
 class Client(RunMixin):
@@ -48,8 +67,13 @@ class Client(RunMixin):
 
     Args:
         base_url: the server's URL, with or without `/v1`.
-        api_key: sent as a bearer token; "" sends no Authorization header at all.
+        api_key: sent as a bearer token, or in the header the dialect names; "" sends no such header
+            at all.
         model: the model used where a call names none.
+        dialect: how the server wants options spelled, by name or as a value: generic, llama.cpp, vllm,
+            ollama, sglang, lm-studio, openai or anthropic; `detect_dialect` finds it out. None, or
+            auto, is Anthropic's Messages API for its own host and for models named `claude-...`, and
+            else generic: what all OpenAI-compatible servers take, and llama.cpp's own fields.
         http_client: an `httpx.AsyncClient` (or `httpx2.AsyncClient`) of the caller's, which then
             rules connections, TLS, proxies and who may be connected to; it is not closed here.
         max_response_bytes: cap of a reply's decoded body, error bodies included.
@@ -72,6 +96,7 @@ class Client(RunMixin):
         api_key: str = "",
         *,
         model: str | None = None,
+        dialect: str | Dialect | None = None,
         http_client: Any | None = None,  # noqa: ANN401 httpx's or httpx2's client, by duck type
         max_response_bytes: int = MAX_RESPONSE_BYTES,
         user_agent: str = USER_AGENT,
@@ -82,8 +107,7 @@ class Client(RunMixin):
         on_retry: Callable[[RetryEvent], None] | None = None,
     ) -> None:
         headers = {"User-Agent": _header("user_agent", user_agent)}
-        if api_key:
-            headers["Authorization"] = f"Bearer {_header('api_key', api_key)}"
+        self._api_key = _header("api_key", api_key) if api_key else ""
         if slots is not None and slots < 1:
             raise InvalidRequestError("slots must be at least 1, or None for no bound")
         if max_response_bytes < 1:
@@ -96,6 +120,9 @@ class Client(RunMixin):
         self._on_retry = on_retry
         self._slots = None if slots is None else anyio.Semaphore(slots, fast_acquire=True)
         url = normalise_base_url(base_url)
+        self._host = host_of(url)
+        self._dialect = _chosen(dialect)
+        self._asking = self._headers(self._dialect_for(self.default_model))
         self._http = HTTP(
             url,
             headers=headers,
@@ -103,7 +130,7 @@ class Client(RunMixin):
             timeouts=timeouts,
             max_response_bytes=max_response_bytes,
         )
-        self._requester = HTTPRequester(self._http, url)
+        self._requester = HTTPRequester(self._http, url, self._asking)
         self._tokens = TokenCounter(self._requester)
         self._windows = WindowFinder(self._requester)
 
@@ -158,7 +185,7 @@ class Client(RunMixin):
                 text and the calls that had come are on it.
             RigError: the request was refused, or no usable reply came.
         """
-        request, body, headers = self._encoded(request, stream=True)
+        sendable = self._encoded(request, stream=True)
         started = anyio.current_time()
         async with AsyncExitStack() as block:
 
@@ -168,9 +195,9 @@ class Client(RunMixin):
                 try:
                     await self._take_slot(answer)
                     sent = anyio.current_time()
-                    response = await self._stream_response(answer, body, headers)
+                    response = await self._stream_response(answer, sendable)
                     stream = self._reply_stream(
-                        request, response, answer, started=started, sent=sent
+                        sendable, response, answer, started=started, sent=sent
                     )
                     await stream.begin()
                     begun = True
@@ -194,10 +221,24 @@ class Client(RunMixin):
         """
 
         async def attempt() -> tuple[str, ...]:
-            response = await self._exchange(lambda: self._http.get("models"))
+            response = await self._exchange(lambda: self._http.get("models", self._asking))
             return decode_models(response.body)
 
         return await retrying(attempt, self._retry, on_retry=self._on_retry)
+
+    async def detect_dialect(self) -> Dialect:
+        """Find out which server answers, with up to six small GET requests that are not repeated.
+
+        Nothing of the client changes: give the dialect to the next one, `Client(..., dialect=...)`.
+
+        Returns:
+            The server's dialect; `generic` where it is none rig can tell, a proxy for example.
+
+        Raises:
+            UnauthorizedError: the server tells nothing without the right key.
+            RigError: it could not be reached.
+        """
+        return await detect_dialect(self._requester, self._host)
 
     async def probe_tool_calling(self, model: str | None = None) -> None:
         """Check with one request, never repeated, that the model calls a tool it is told to call.
@@ -354,42 +395,51 @@ class Client(RunMixin):
         return await retrying(attempt, self._retry, on_retry=self._on_retry)
 
     async def _complete(self, request: ChatRequest, policy: RetryPolicy) -> Reply:
-        _, body, headers = self._encoded(request)
+        sendable = self._encoded(request)
+        wire = sendable.wire
         started = anyio.current_time()
 
         async def attempt() -> Reply:
             response = await self._exchange(
-                lambda: self._http.post("chat/completions", body, headers)
+                lambda: self._http.post(wire.path, sendable.body, sendable.headers)
             )
-            return decode_chat(response.body, latency_s=anyio.current_time() - started)
+            return wire.decode(response.body, latency_s=anyio.current_time() - started)
 
         return await retrying(
             attempt, policy, on_retry=self._on_retry, greedy=request.options.greedy
         )
 
-    def _encoded(
-        self, request: ChatRequest, *, stream: bool = False
-    ) -> tuple[ChatRequest, bytes, dict[str, str]]:
-        """The request with its model named and its messages in order, its body, and its headers."""
+    def _encoded(self, request: ChatRequest, *, stream: bool = False) -> _Sendable:
+        """The request as it is sent, over the API its model is asked over."""
         request = replace(
             request, model=self.named_model(request.model), messages=prepare(request.messages)
         )
-        headers = {**(_STREAM_HEADERS if stream else {}), **request_headers(request)}
-        return request, encode_chat(request, stream=stream), headers
+        dialect = self._dialect_for(request.model)
+        wire = wire_of(dialect)
+        return _Sendable(
+            request=request,
+            wire=wire,
+            body=wire.encode(request, stream=stream, dialect=dialect),
+            headers=self._headers(dialect) | request_headers(request),
+        )
+
+    def _dialect_for(self, model: str) -> Dialect:
+        return self._dialect or dialect_of(self._host, model)
+
+    def _headers(self, dialect: Dialect) -> dict[str, str]:
+        """What a dialect's requests carry beside what all do: who asks, and which API is meant."""
+        return dict((*wire_of(dialect).headers, *key_headers(dialect, self._api_key)))
 
     async def _take_slot(self, held: AsyncExitStack) -> None:
         if self._slots is not None:
             await held.enter_async_context(self._slots)
 
-    async def _stream_response(
-        self, answer: AsyncExitStack, body: bytes, headers: Mapping[str, str]
-    ) -> StreamResponse:
+    async def _stream_response(self, answer: AsyncExitStack, sendable: _Sendable) -> StreamResponse:
         """Send the request and read the head of its answer.
 
         Args:
             answer: given what is to be released at the end.
-            body: the request's.
-            headers: the request's own.
+            sendable: the request.
 
         Raises:
             RigError: an error status, as its error.
@@ -397,10 +447,11 @@ class Client(RunMixin):
         response = await answer.enter_async_context(
             self._http.stream(
                 "POST",
-                "chat/completions",
-                body,
-                headers,
+                sendable.wire.path,
+                sendable.body,
+                sendable.headers,
                 max_bytes=RAW_FACTOR * self._max_response_bytes,
+                uncoded=True,
             )
         )
         if response.status >= 300:
@@ -411,15 +462,15 @@ class Client(RunMixin):
 
     def _reply_stream(
         self,
-        request: ChatRequest,
+        sendable: _Sendable,
         response: StreamResponse,
         answer: AsyncExitStack,
         *,
         started: float,
         sent: float,
     ) -> ClientReplyStream:
-        key = thinking_key(request)
-        chat = ChatStream(
+        key = thinking_key(sendable.request)
+        chat = sendable.wire.stream(
             content_type=response.headers.get("content-type", ""),
             max_response_bytes=self._max_response_bytes,
             thinking=key in self._thinking,
@@ -429,7 +480,7 @@ class Client(RunMixin):
             chat,
             LoopWatch(self._repetition),
             answer,
-            model=request.model,
+            model=sendable.request.model,
             started=started,
             sent=sent,
             learned=lambda thinks: self._thinking.learn(key, thinks),
@@ -450,6 +501,17 @@ class Client(RunMixin):
             error = error_from_response(response.status, response.headers, response.body)
             raise error
         return response
+
+
+def _chosen(dialect: str | Dialect | None) -> Dialect | None:
+    """The dialect a caller chose, None to choose by host and model.
+
+    Raises:
+        InvalidRequestError: there is none of that name.
+    """
+    if dialect is None or dialect == "auto":
+        return None
+    return dialect if isinstance(dialect, Dialect) else dialect_named(dialect)
 
 
 def _header(name: str, value: object) -> str:

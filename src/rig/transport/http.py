@@ -260,6 +260,7 @@ class HTTP:
         headers: Headers = (),
         *,
         max_bytes: int | None = None,
+        uncoded: bool = False,
     ) -> AsyncGenerator[StreamResponse]:
         """Send a request and read the answer as it comes; leaving the block closes it at once.
 
@@ -270,11 +271,15 @@ class HTTP:
             headers: for this request, stronger than the others.
             max_bytes: decoded bytes of the stream that may pass; None for `STREAM_BYTES_PER_CAP`
                 times `max_response_bytes`. `StreamResponse.read` has the cap of `post`.
+            uncoded: ask for a body that is not compressed: proxies that compress keep events back until
+                a block is full. One that is compressed all the same is read.
 
         Raises:
             RigError: as `post`, but for what only reading finds.
         """
         request = self._build(method, path, body, headers)
+        if uncoded:
+            request.headers["accept-encoding"] = "identity"
         deadline = Deadline(self._timeouts, anyio.current_time())
         if self._ours:
             request.extensions[DEADLINE] = deadline
