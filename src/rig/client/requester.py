@@ -4,7 +4,9 @@ Tokenizers and windows are asked for at paths that most servers don't have. So a
 here, never an exception: it is a body worth reading, a no, or a sign of trouble that may pass.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal, Protocol
 
 from rig.errors import (
@@ -21,6 +23,7 @@ Verdict = Literal["ok", "absent", "failing", "unreachable"]
 
 _MAY_PASS = frozenset({408, 425, 429})
 _WILL_NOT_PASS = frozenset({501, 505})
+_NONE: Mapping[str, str] = MappingProxyType({})
 
 
 class Requester(Protocol):
@@ -49,11 +52,13 @@ class HTTPRequester:
     Args:
         http: the client's driver.
         base_url: its base URL, which ends in `/v1/`.
+        headers: sent with every request, to say who asks.
     """
 
-    def __init__(self, http: HTTP, base_url: str) -> None:
+    def __init__(self, http: HTTP, base_url: str, headers: Mapping[str, str] = _NONE) -> None:
         self._http = http
         self._root = base_url.removesuffix("v1/")
+        self._headers = headers
 
     async def request(
         self, method: str, path: str, body: bytes = b"", *, max_bytes: int
@@ -64,7 +69,9 @@ class HTTPRequester:
             RigError: no answer came, or it is larger than `max_bytes`.
         """
         url = self._root + path
-        async with self._http.stream(method, url, body, max_bytes=max_bytes) as response:
+        async with self._http.stream(
+            method, url, body, self._headers, max_bytes=max_bytes
+        ) as response:
             data = b"".join([part async for part in response.aiter()])
         return Response(response.status, response.headers, data)
 

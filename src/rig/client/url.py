@@ -33,6 +33,15 @@ def normalise_base_url(base_url: str) -> str:
     return f"{parts.scheme.lower()}://{parts.netloc}{path}/"
 
 
+def host_of(base_url: str) -> str:
+    """The host a base URL names, in lower case.
+
+    Args:
+        base_url: as `normalise_base_url` returns it.
+    """
+    return urlsplit(base_url).hostname or ""
+
+
 def _split(base_url: object) -> SplitResult:
     if not isinstance(base_url, str) or not base_url.strip():
         raise InvalidRequestError(f"base_url is empty: give the URL of the server, {EXAMPLE}")
