@@ -140,6 +140,12 @@ async def test_bodies_arrive_whole_in_every_framing_and_coding(
     assert response.headers["content-type"] == "a/b"
 
 
+async def test_a_body_larger_than_any_head_arrives_whole(door: Door) -> None:
+    backend = FakeBackend(answer(body=b"x" * (1 << 20)))
+    async with door(backend) as client:
+        assert len((await post(client, backend)).content) == 1 << 20
+
+
 async def test_chunks_keep_their_boundaries(door: Door) -> None:
     first, second = anyio.Event(), anyio.Event()
     body = chunked(b"one", Until(first), b"two", Until(second), b"three")

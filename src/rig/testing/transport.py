@@ -77,12 +77,12 @@ class _Playing:
         data = b""
         with self._httpx_errors():
             while (parsed := parse_head(data)) is None:
+                if len(data) > MAX_HEAD_BYTES:
+                    raise BrokenAnswerError("headers without an end")
                 piece = await self.next_bytes()
                 if piece is None:
                     raise BrokenAnswerError("Server disconnected without sending a response.")
                 data += piece
-                if len(data) > MAX_HEAD_BYTES:
-                    raise BrokenAnswerError("headers without an end")
             return parsed
 
     async def body(self, head: AnswerHead, rest: bytes) -> AsyncGenerator[bytes]:
