@@ -6,7 +6,18 @@ from hypothesis import strategies as st
 from pydantic_core import from_json
 
 from rig.errors import RigError, StreamCutError, UpstreamError
-from rig.messages import Usage
+from rig.events import (
+    ReasoningDelta,
+    RoundStarted,
+    RunEvent,
+    RunFinished,
+    RunResult,
+    TextDelta,
+    TextRetracted,
+    ToolCallFinished,
+    ToolStarted,
+)
+from rig.messages import ToolCall, Usage
 from rig.model import CallDelta, CallStage, Delta
 from rig.wire.sse import SSEParser
 from rig.wire.sse_frames import to_sse
@@ -25,7 +36,7 @@ CALL = (
 )
 DONE = b"data: [DONE]\n\n"
 
-FRAMES: dict[str, tuple[Delta | CallDelta | RigError, bytes]] = {
+FRAMES: dict[str, tuple[Delta | CallDelta | RunEvent | RigError, bytes]] = {
     "content": (Delta(text="hi"), CONTENT),
     "a call": (Delta(tool_call=call('{"a":1}')), CALL),
     "a call by itself": (call('{"a":1}'), CALL),
@@ -39,6 +50,22 @@ FRAMES: dict[str, tuple[Delta | CallDelta | RigError, bytes]] = {
         StreamCutError("the stream ended before the reply was complete", detail="secret"),
         b'data: {"text":"the stream ended before the reply was complete","type":"error"}\n\n',
     ),
+    "text of a run": (TextDelta(text="hi"), CONTENT),
+    "text a run takes back": (
+        TextRetracted(text="hm"),
+        b'data: {"text":"hm","type":"retract"}\n\n',
+    ),
+    "a call that a run starts": (
+        ToolStarted(call=ToolCall(id="1", name="add", arguments='{"a":1}')),
+        CALL,
+    ),
+    "the end of a run": (RunFinished(result=RunResult(text="hi")), DONE),
+    "a call of a run that is written": (
+        ToolCallFinished(index=0, name="add", arguments="{}"),
+        b"",
+    ),
+    "a round": (RoundStarted(iteration=1), b""),
+    "a thought of a run": (ReasoningDelta(text="hm"), b""),
     "an error with a status": (
         UpstreamError("no <good>", status=502),
         b'data: {"text":"no \\u003cgood\\u003e (http 502)","type":"error"}\n\n',
@@ -87,7 +114,7 @@ FRAMES: dict[str, tuple[Delta | CallDelta | RigError, bytes]] = {
 
 
 @pytest.mark.parametrize(("item", "frames"), FRAMES.values(), ids=FRAMES)
-def test_frames_byte_for_byte(item: Delta | CallDelta | RigError, frames: bytes) -> None:
+def test_frames_byte_for_byte(item: Delta | CallDelta | RunEvent | RigError, frames: bytes) -> None:
     assert to_sse(item) == frames
 
 
