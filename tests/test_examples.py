@@ -61,6 +61,19 @@ async def test_confirmation_sends_only_when_approved() -> None:
     assert module.SENT == ["Ann"]
 
 
+async def test_a_session_goes_on_in_the_next_process(tmp_path: Path) -> None:
+    backend = FakeBackend(
+        reply(tool_calls=[("seats", {"train": "ICE 5"})]), reply("12."), reply("You are welcome.")
+    )
+    store = tmp_path / "session.json"
+    async with backend.serve():
+        for question in ("Room in ICE 5?", "Thanks."):
+            await load("session").main(backend.url, "fake", question, str(store))
+    assert [turn["role"] for turn in backend.requests[-1].json["messages"]] == [
+        "system", "user", "assistant", "tool", "assistant", "user",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("anyio_backend", ["asyncio"], indirect=True)
 async def test_the_fastapi_service_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     backend = FakeBackend(reply("Tokyo."))

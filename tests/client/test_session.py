@@ -245,6 +245,19 @@ async def test_a_prompt_joined_to_a_user_turn_is_still_the_same_conversation() -
     assert shape(session) == [("user", "a\n\nb"), ("assistant", "both")]
 
 
+async def test_a_streamed_run_is_taken_over() -> None:
+    model = ScriptedModel(Reply(tool_calls=calls("1")), "3")
+    session = Session("s", tools=[add])
+    async with model.run_stream(
+        "1 + 2?", history=session.messages, tools=session.tools, max_tokens=9
+    ) as stream:
+        async for _ in stream:
+            pass
+    session.extend(stream.result())
+    assert session.messages == stream.result().messages
+    assert session.messages[-1].content == "3"
+
+
 async def test_the_result_of_another_run_is_added() -> None:
     model = ScriptedModel("there")
     session = Session("mine")

@@ -7,6 +7,7 @@ from pydantic import BaseModel
 from rig import (
     ChatRequest,
     Client,
+    Delta,
     Message,
     Model,
     Reply,
@@ -15,10 +16,14 @@ from rig import (
     RunEvent,
     RunRequest,
     RunResult,
+    Session,
     ToolCall,
     ToolContext,
     ToolFinished,
+    is_transient,
+    to_sse,
     tool,
+    transient_reason,
 )
 from rig.testing import ScriptedModel
 
@@ -72,6 +77,24 @@ async def use(client: Client, scripted: ScriptedModel) -> None:
         print(error.code, error.status, error.retryable, error.detail)
         if error.result is not None:
             print(error.result.messages)
+
+
+async def talk(client: Client, scripted: ScriptedModel, stored: bytes) -> str:
+    session = Session.from_json(stored, tools=[multiply])
+    assert_type(await session.run(client, "hi", max_tokens=8), RunResult[None])
+    typed = await session.run(scripted, "hi", output=City, max_tokens=8, tools=[])
+    assert_type(typed, RunResult[City])
+    session.extend(typed)
+    session.tools = (multiply, save)
+    for call in session.pending:
+        session.add_tool_result(call, "ok")
+    assert_type(session.trim(max_messages=20), tuple[Message, ...])
+    return session.to_json()
+
+
+def tell(error: RigError | str, event: RunEvent | Delta) -> str:
+    assert_type(to_sse(event), bytes)
+    return transient_reason(error) if is_transient(error) else ""
 
 
 def any_model_will_do(client: Client, scripted: ScriptedModel) -> list[Model]:
