@@ -7,7 +7,7 @@ from pydantic_core import from_json
 from rig.agent.calling import admit
 from rig.agent.history import Prepared, prepare
 from rig.agent.output import output_for
-from rig.agent.prompt import CUT_REPLY, LAST_CALL
+from rig.agent.prompt import CUT_REPLY, LAST_CALL, REPEATED_ITSELF
 from rig.agent.state import (
     AdmitCalls,
     Ask,
@@ -21,6 +21,7 @@ from rig.agent.state import (
 from rig.agent.tools import Tool
 from rig.agent.turn import (
     MAX_CALLS_PER_REPLY,
+    MAX_CUTS_RETRIED,
     MAX_REPEATS,
     WARN_REPEATS,
     answered,
@@ -45,6 +46,7 @@ from rig.errors import (
 from rig.events import Termination, ToolOutcome
 from rig.messages import Message, ToolCall, Usage
 from rig.model import Reply
+from rig.text.repetition import Repetition
 
 USER = Message(role="user", content="a")
 LOOK = Tool("look", "Look it up.", None, lambda _: "found")
@@ -515,3 +517,82 @@ def test_a_partial_transcript_can_be_continued() -> None:
     assert isinstance(step, CallTools)
     result = partial_result(step.state, ToolError("x"))
     assert [turn.role for turn in result.messages] == ["user", "assistant", "tool", "tool"]
+
+
+# Replies that were cut because the model repeated itself
+
+
+def cut(text: str, trailing: int = 0, where: str = "content", **fields: Any) -> Reply:
+    found = Repetition(period=4, reps=9, trailing=trailing, sample="loop", where=where)
+    return Reply(text=text, finish_reason="repetition", repetition=found, **fields)
+
+
+def test_a_cut_reply_is_kept_without_its_loop_and_the_model_is_told() -> None:
+    step = next_step(state(), cut("so: " + "loop" * 9, trailing=32))
+    assert isinstance(step, Ask)
+    assert [turn.content for turn in step.state.messages] == ["a", "so: loop", REPEATED_ITSELF]
+    assert isinstance(step.state.messages, Prepared)
+    assert (step.state.text, step.state.notice, step.state.iterations) == ("so: loop", "", 1)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        cut("", where="reasoning", reasoning="loop" * 9),
+        cut("", where="tool:look arguments", tool_calls=calls(1)),
+        cut("\n\n"),
+    ],
+    ids=["in a thought", "in arguments", "nothing said"],
+)
+def test_where_nothing_was_said_the_model_is_told_beside_the_last_turn(reply: Reply) -> None:
+    before = state()
+    step = next_step(before, reply)
+    assert isinstance(step, Ask)
+    assert step.state.messages == before.messages
+    assert step.state.notice == REPEATED_ITSELF
+
+
+def test_calls_of_a_cut_reply_are_never_looked_at() -> None:
+    step = next_step(state(), cut("b", where="tool:look arguments", tool_calls=calls(40)))
+    assert isinstance(step, Ask)
+
+
+@pytest.mark.parametrize(("cuts", "asks"), [(0, True), (1, True), (2, False)])
+def test_two_cuts_in_a_row_are_forgiven_and_the_third_is_not(cuts: int, asks: bool) -> None:
+    assert MAX_CUTS_RETRIED == 2
+    step = next_step(state(cuts=cuts), cut("looploop", trailing=4))
+    assert isinstance(step, Ask if asks else Fail)
+    if isinstance(step, Fail):
+        assert isinstance(step.error, OutputLimitError)
+        assert (step.error.reason, step.error.text) == ("repetition", "loop")
+        assert step.state.messages[-1].content == "loop"
+
+
+def test_a_clean_round_resets_the_count() -> None:
+    step = next_step(state(cuts=2), Reply(tool_calls=calls(1)))
+    assert isinstance(step, AdmitCalls)
+    assert step.state.cuts == 0
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        state(max_iterations=1),
+        state(budget_tokens=5, spent_tokens=5),
+        state(closing=Termination.ITERATION_LIMIT),
+    ],
+    ids=["no rounds left", "no tokens left", "it was the last answer"],
+)
+def test_a_cut_reply_is_asked_for_again_only_where_that_is_allowed(before: RunState) -> None:
+    assert isinstance(next_step(before, cut("looploop", trailing=4)), Fail)
+
+
+def test_where_limits_end_with_an_answer_what_was_kept_is_it() -> None:
+    answers = state(on_limit="answer", cuts=2)
+    step = next_step(answers, cut("so: looploop", trailing=4))
+    assert isinstance(step, Finish)
+    assert step.result.text == "so: loop"
+    assert step.result.termination is Termination.BUDGET_EXHAUSTED
+    assert isinstance(next_step(answers, cut("")), Fail)
+    typed = replace(answers, rules=replace(answers.rules, output=output_for(int)))
+    assert isinstance(next_step(typed, cut("so")), Fail)

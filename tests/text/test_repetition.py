@@ -293,3 +293,19 @@ def test_work_grows_with_the_text_and_no_faster(build: Callable[[int], str], ste
         return watcher.work
 
     assert work(80_000) <= 4.5 * work(20_000)
+
+
+TRIMMED: dict[str, tuple[str, int, str]] = {
+    "all copies but the first": ("a: loopxloopxloopx", 10, "a: loopx"),
+    "nothing": ("text", 0, "text"),
+    "more than there is": ("text", 99, ""),
+    "whole characters only": ("\u00e9\u00e9\u00e9", 3, "\u00e9"),
+    "inside a character of four bytes": ("a\U0001f600", 1, "a"),
+    "a lone surrogate": ("a\ud800b", 1, "a\ud800"),
+}
+
+
+@pytest.mark.parametrize(("text", "trailing", "left"), TRIMMED.values(), ids=TRIMMED.keys())
+def test_what_says_nothing_new_is_cut_off(text: str, trailing: int, left: str) -> None:
+    found = Repetition(period=5, reps=3, trailing=trailing, sample="", where="content")
+    assert found.trimmed(text) == left

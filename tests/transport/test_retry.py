@@ -27,7 +27,7 @@ from rig.errors import (
     UnauthorizedError,
     UpstreamError,
 )
-from rig.events import RetryEvent
+from rig.events import RetryEvent, retry_listener
 from rig.messages import ToolCall
 from rig.transport.retry import (
     MAX_DETAIL_CHARS,
@@ -500,6 +500,31 @@ async def test_recovery_is_told_once() -> None:
         ("transport", 2),
         ("recovered", 3),
     ]
+
+
+async def test_the_listener_of_the_run_is_told_the_same_and_awaited() -> None:
+    events: list[RetryEvent] = []
+    heard: list[RetryEvent] = []
+
+    async def listen(event: RetryEvent) -> None:
+        await anyio.lowlevel.checkpoint()
+        heard.append(event)
+
+    before = retry_listener.set(listen)
+    try:
+        await retrying(Endpoint([busy(), lost()]).send, FAST, on_retry=events.append)
+        await retrying(Endpoint([busy()]).send, FAST)
+    finally:
+        retry_listener.reset(before)
+    assert [event.kind for event in heard] == ["429", "transport", "recovered", "429", "recovered"]
+    assert heard[:3] == events
+
+
+async def test_a_stream_that_ends_well_without_a_word_is_not_asked_for_again() -> None:
+    endpoint = Endpoint([StreamCutError("nothing came", reason="no_events")])
+    with pytest.raises(StreamCutError):
+        await retrying(endpoint.send, FAST)
+    assert endpoint.calls == 1
 
 
 async def test_429s_do_not_count_against_a_cap_of_two_5xx() -> None:

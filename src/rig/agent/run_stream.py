@@ -10,7 +10,7 @@ import anyio
 from rig.agent.background import in_background
 from rig.agent.request import RunRequest
 from rig.agent.run import Run
-from rig.errors import InvalidRequestError
+from rig.errors import InvalidRequestError, RigError
 from rig.events import RunEvent, RunFinished, RunResult
 from rig.model import StreamingModel
 
@@ -165,7 +165,8 @@ async def stream_run(
             final: RunResult[Any] = await run.result()
         except Exception as fault:  # noqa: BLE001 raised again where the events are read
             error = fault
-            final = run.so_far(fault)
+            partial = fault.result if isinstance(fault, RigError) else None
+            final = partial or run.so_far(fault)
         feed.finish(final, error)
 
     try:
