@@ -3,6 +3,7 @@
 import base64
 import struct
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -16,6 +17,8 @@ from rig.wire.embeddings import (
     encode_embeddings,
     max_answer_bytes,
 )
+
+DATA = Path(__file__).parents[1] / "data" / "embeddings"
 
 
 def test_the_body_is_model_and_input() -> None:
@@ -67,6 +70,14 @@ def test_vectors_come_in_the_order_of_the_texts(answer: object) -> None:
 def test_base64_is_floats_of_four_bytes() -> None:
     answer = {"data": [entry(0, packed(0.5, -2.0))]}
     assert decode_embeddings(to_json(answer), 1) == ((0.5, -2.0),)
+
+
+def test_a_real_server_gives_the_same_vectors_in_both_codings() -> None:
+    floats = decode_embeddings((DATA / "llama-server.floats.json").read_bytes(), 2)
+    packed_ones = decode_embeddings((DATA / "llama-server.base64.json").read_bytes(), 2)
+    assert [len(vector) for vector in floats] == [576, 576]
+    assert floats == packed_ones
+    assert floats[0] != floats[1]
 
 
 BAD: dict[str, tuple[object, str]] = {
