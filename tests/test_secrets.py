@@ -28,6 +28,7 @@ FAILURES = {
     "error in a 200": answer(
         200, body={"error": {"message": ENDPOINT_TEXT, "code": ENDPOINT_TEXT}}
     ),
+    "reason phrase": raw(f"HTTP/1.1 401 Bearer {KEY}\r\nContent-Length: 0\r\n\r\n".encode()),
     "not http": raw(f"{ENDPOINT_TEXT}\r\n\r\n".encode()),
     "bad length": raw(f"HTTP/1.1 200 OK\r\nContent-Length: {ENDPOINT_TEXT}\r\n\r\n".encode()),
     "bad coding": answer(200, body="{}", headers=[("Content-Encoding", ENDPOINT_TEXT)]),
@@ -73,7 +74,7 @@ def shown(error: BaseException) -> str:
 async def test_no_failure_shows_what_was_planted(
     scripted: Answer, own_client: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.DEBUG, logger="rig")
+    caplog.set_level(logging.DEBUG)
     events: list[RetryEvent] = []
     backend = FakeBackend(scripted)
     http_client = httpx.AsyncClient() if own_client else None

@@ -35,6 +35,7 @@ from rig.testing import (
     answer,
     chunked,
     faults,
+    gzipped,
     head,
     raw,
     refused_url,
@@ -699,3 +700,51 @@ async def test_an_exchange_can_be_cancelled_at_every_await(
 
         assert await cancel_at_every_await(operation, check) >= 2
         await operation()
+
+
+def broken_error_pages() -> dict[str, Answer]:
+    """Error answers whose bodies can't be read to their end, each in another way."""
+    start = b"HTTP/1.1 429 Busy\r\nRetry-After: 2\r\n"
+    return {
+        "cut": raw(start + b"Content-Length: 500\r\n\r\nbusy", Close()),
+        "reset": raw(start + b"Content-Length: 500\r\n\r\nbusy", Reset()),
+        "cut chunk": raw(start + b"Transfer-Encoding: chunked\r\n\r\n4\r\nbusy\r\n5", Close()),
+        "stalled": raw(start + b"Content-Length: 500\r\n\r\nbusy", Hang()),
+        "not the coding it says": answer(
+            429, b"busy", headers=[("Retry-After", "2"), ("Content-Encoding", "gzip")]
+        ),
+        "cut coding": raw(
+            start
+            + b"Content-Encoding: gzip\r\nContent-Length: 30\r\n\r\n"
+            + gzipped(b"busy" * 99)[:30]
+        ),
+    }
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("scripted", broken_error_pages().values(), ids=broken_error_pages().keys())
+@pytest.mark.parametrize("streaming", [False, True], ids=["whole", "stream"])
+async def test_an_error_status_outlives_the_fault_that_cut_its_body(
+    scripted: Answer, make_client: MakeClient, streaming: bool
+) -> None:
+    options: dict[str, Any] = {"client": make_client(), "timeouts": only(idle_s=0.1, total_s=2)}
+    async with driving(scripted, **options) as (_, http):
+        if streaming:
+            async with http.stream("POST", "x", b"{}") as response:
+                body = await response.read()
+                status, headers = response.status, response.headers
+        else:
+            whole = await http.post("x", b"{}")
+            status, headers, body = whole.status, whole.headers, whole.body
+    assert (status, headers["retry-after"]) == (429, "2")
+    assert b"busy".startswith(body[:4])
+
+
+async def test_a_flood_of_empty_framing_does_not_outlast_the_total() -> None:
+    block = b"1;a=1\r\n \r\n" * 10_000
+    scripted = raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", *[block] * 2_000)
+    options: dict[str, Any] = {"max_response_bytes": 1 << 30, "timeouts": only(total_s=0.2)}
+    async with driving(scripted, **options) as (_, http):
+        with pytest.raises(RequestTimeoutError) as caught:
+            await http.post("x", b"{}")
+    assert caught.value.reason == "total"

@@ -8,7 +8,7 @@ is open while a caller's code runs.
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, Self, cast
 
 import anyio
@@ -18,6 +18,7 @@ from rig.errors import (
     InvalidRequestError,
     NotConfiguredError,
     ProtocolError,
+    ResponseTooLargeError,
     RigError,
 )
 from rig.transport.body import Body, headers_of
@@ -142,14 +143,23 @@ class StreamResponse:
         raise StopAsyncIteration
 
     async def read(self) -> bytes:
-        """The whole body, as `HTTP.post` returns it; for error statuses.
+        """The whole body, as `HTTP.post` returns it; for error statuses, of which a cut one is kept.
 
         Raises:
             ResponseTooLargeError: it is larger than `max_response_bytes`.
             RigError: as `aiter`.
         """
         self._decoder = decoder_for(self.status, self._body.encoding, self._max_body_bytes)
-        return b"" if self._decoder is None else b"".join([data async for data in self])
+        if self._decoder is None:
+            return b""
+        parts: list[bytes] = []
+        try:
+            async for data in self:
+                parts.append(data)  # noqa: PERF401 what came before a fault is kept
+        except RigError as error:
+            if self.status < 400 or _is_too_large(error):
+                raise
+        return b"".join(parts)
 
     async def _read(self) -> bytes | None:
         """Raw bytes, None at the end; the time-outs run only here.
@@ -176,6 +186,20 @@ class StreamResponse:
                 self._first = False
                 return raw
         raise error or self._deadline.error()
+
+
+@dataclass(slots=True)
+class _Answer:
+    """An answer as far as it has come."""
+
+    status: int = 0
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    parts: list[bytes] = field(default_factory=list[bytes])
+    complete: bool = False
+
+
+def _is_too_large(error: RigError | None) -> bool:
+    return isinstance(error, ResponseTooLargeError)
 
 
 class HTTP:
@@ -312,38 +336,41 @@ class HTTP:
     async def _request(self, method: str, path: str, body: bytes, headers: Headers) -> Response:
         request = self._build(method, path, body, headers)
         deadline = Deadline(self._timeouts, anyio.current_time())
-        outcome: Response | RigError | None = None
+        answer = _Answer()
+        outcome: RigError | None = None
         with anyio.CancelScope(deadline=deadline.at) as scope:
-            outcome = await self._exchange(request, deadline, scope)
-        if outcome is None:
-            raise deadline.error()
-        if isinstance(outcome, RigError):
-            raise outcome
-        return outcome
+            outcome = await self._exchange(request, answer, deadline, scope)
+        if answer.complete or (answer.status >= 400 and not _is_too_large(outcome)):
+            # An error status says more than the fault that cut its body short.
+            return Response(answer.status, answer.headers, b"".join(answer.parts))
+        raise outcome or deadline.error()
 
     async def _exchange(
-        self, request: httpx.Request, deadline: Deadline, scope: anyio.CancelScope
-    ) -> Response | RigError:
-        """One request and its whole answer; what a foreign client raises is returned as ours.
-
-        Raises:
-            RigError: from rig's own transport, or from the decoder.
-        """
-        response = await self._send(request)
-        if isinstance(response, RigError):
-            return response
-        body = Body(response, ours=self._ours)
+        self,
+        request: httpx.Request,
+        answer: "_Answer",
+        deadline: Deadline,
+        scope: anyio.CancelScope,
+    ) -> RigError | None:
+        """One request and its answer, filled in as it comes; what went wrong is returned."""
         try:
-            data = await self._read_all(response.status_code, body, deadline, scope)
-        except RigError:
-            raise
-        except Exception as fault:
-            if (error := rig_error_from(fault, "idle")) is None:
-                raise
+            response = await self._send(request)
+            if isinstance(response, RigError):
+                return response
+            answer.status, answer.headers = response.status_code, headers_of(response)
+            body = Body(response, ours=self._ours)
+            try:
+                await self._read_all(answer, body, deadline, scope)
+            finally:
+                await body.close()
+        except RigError as error:
             return error
-        finally:
-            await body.close()
-        return Response(response.status_code, headers_of(response), data)
+        except Exception as fault:
+            if (mapped := rig_error_from(fault, "idle")) is None:
+                raise
+            return mapped
+        answer.complete = True
+        return None
 
     async def _send(self, request: httpx.Request) -> httpx.Response | RigError:
         """Send until the head is there; what a foreign client raises is returned as ours.
@@ -365,18 +392,24 @@ class HTTP:
             return error
 
     async def _read_all(
-        self, status: int, body: Body, deadline: Deadline, scope: anyio.CancelScope
-    ) -> bytes:
-        decoder = decoder_for(status, body.encoding, self._max_response_bytes)
+        self, answer: "_Answer", body: Body, deadline: Deadline, scope: anyio.CancelScope
+    ) -> None:
+        """Read the body into the answer.
+
+        Raises:
+            RigError: it ended badly, or a time-out ended it.
+        """
+        decoder = decoder_for(answer.status, body.encoding, self._max_response_bytes)
         if decoder is None:
-            return b""
-        parts: list[bytes] = []
+            return
         while (raw := await body.read()) is not None:
-            parts.append(decoder.feed(raw))
-            deadline.read_on(anyio.current_time())
+            answer.parts.append(decoder.feed(raw))
+            now = anyio.current_time()
+            if now >= deadline.at:  # a flood leaves the loop no turn to deliver the scope's own
+                raise deadline.error()
+            deadline.read_on(now)
             scope.deadline = deadline.at
-        parts.append(decoder.finish())
-        return b"".join(parts)
+        answer.parts.append(decoder.finish())
 
     def _build(self, method: str, path: str, body: bytes, headers: Headers) -> httpx.Request:
         if getattr(self._client, "is_closed", False):

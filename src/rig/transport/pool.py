@@ -227,10 +227,8 @@ class PoolTransport(httpx.AsyncBaseTransport):
             answer.status,
             headers=list(answer.headers),
             stream=_Body(exchange),
-            extensions={
-                "http_version": b"HTTP/" + answer.http_version,
-                "reason_phrase": answer.reason,
-            },
+            # Without the server's reason phrase: httpx logs it, and it may echo our own headers.
+            extensions={"http_version": b"HTTP/" + answer.http_version},
         )
 
     async def _open(self, origin: Origin, extensions: Mapping[str, Any]) -> Connection:

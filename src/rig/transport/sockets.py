@@ -360,6 +360,9 @@ class _LoopConnection(asyncio.Protocol, Connection):
         return _failure("closed" if self._fault == "closed" else "write_failed")
 
     async def receive(self, max_bytes: int, until: float = math.inf) -> bytes | None:
+        if self._size > max_bytes:
+            # Only a flood gets here: give other tasks, timers and cancellation their turn.
+            await asyncio.sleep(0)
         while not self._chunks:
             if self._fault:
                 raise _failure(self._fault)
