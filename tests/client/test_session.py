@@ -164,6 +164,7 @@ def test_any_message_can_be_added() -> None:
 
 BAD: dict[str, Any] = {
     "system": lambda: Session(7),  # type: ignore[arg-type]  # the point
+    "an id": lambda: Session(id=7),  # type: ignore[arg-type]  # the point
     "tools": lambda: Session(tools=["x"]),  # type: ignore[list-item]  # the point
     "two tools of one name": lambda: Session(tools=[add, add]),
     "messages": lambda: Session(messages=[7]),  # type: ignore[list-item]  # the point

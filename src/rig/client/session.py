@@ -64,10 +64,10 @@ class Session:
         messages: Iterable[Message | Mapping[str, Any]] = (),
         id: str = "",  # noqa: A002  the word everybody looks for
     ) -> None:
-        self.id = id
+        self.id = _checked_text("id", id)
         self._running = False
         self._tools = tuple(validate_tools(tools))
-        _checked_system(system)
+        _checked_text("system", system)
         said = read_history(messages)
         self._system = _joined(system, *(turn.text for turn in said if turn.role == "system"))
         self._turns = _paired([turn for turn in said if turn.role != "system"])
@@ -83,7 +83,7 @@ class Session:
     @system.setter
     def system(self, system: str) -> None:
         self._check_idle()
-        self._system = _checked_system(system)
+        self._system = _checked_text("system", system)
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -389,10 +389,10 @@ def _checked_content(content: object) -> object:
     return cast("object", content)
 
 
-def _checked_system(system: object) -> str:
-    if not isinstance(system, str):
-        raise InvalidRequestError('system must be text; leave it out or give "" for none')
-    return system
+def _checked_text(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise InvalidRequestError(f'{name} must be text; leave it out or give "" for none')
+    return value
 
 
 def _joined(*texts: str) -> str:
