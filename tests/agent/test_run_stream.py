@@ -169,10 +169,10 @@ async def test_there_is_no_result_while_the_run_goes_on() -> None:
             stream.result()
         async for event in stream:
             if isinstance(event, RunFinished):
+                assert stream.result() is event.result  # at the last event already
                 break
             with pytest.raises(InvalidRequestError):
                 stream.result()
-        assert stream.result() is event.result  # at the last event already
     assert stream.result().text == "blue."
 
 
