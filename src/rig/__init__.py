@@ -1,10 +1,12 @@
 """rig: agent loops against self-hosted, OpenAI-compatible models, on asyncio and trio."""
 
 from rig.agent.budget import Budget
+from rig.agent.reasoning_budget import with_reasoning_budget
 from rig.agent.run import RunRequest
 from rig.agent.run_stream import RunStream
 from rig.agent.toolbox import Toolbox
 from rig.agent.tools import Tool, ToolContext, tool
+from rig.agent.truncation import truncated_prompt
 from rig.client.client import Client
 from rig.client.session import Session
 from rig.errors import (
@@ -159,4 +161,6 @@ __all__ = [
     "to_sse",
     "tool",
     "transient_reason",
+    "truncated_prompt",
+    "with_reasoning_budget",
 ]
