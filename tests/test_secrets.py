@@ -2,14 +2,27 @@
 
 import logging
 import traceback
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 
 import anyio
 import httpx
 import pytest
 
 from rig import ChatRequest, Client, Message, RetryEvent, RetryPolicy, RigError, Timeouts
-from rig.testing import Answer, FakeBackend, answer, faults, raw, reply
+from rig.testing import (
+    Answer,
+    Close,
+    FakeBackend,
+    Hang,
+    Reset,
+    answer,
+    call_deltas,
+    faults,
+    raw,
+    reply,
+    sse,
+    stream,
+)
 
 KEY = "sk-planted-key"
 PATH = "planted-path"
@@ -41,6 +54,21 @@ FAILURES = {
     "finish reason": answer(
         200, body={"choices": [{"message": {"content": ""}, "finish_reason": ENDPOINT_TEXT}]}
     ),
+}
+
+STREAM_FAILURES = {
+    "cut": stream(ENDPOINT_TEXT, Close()),
+    "reset": stream(ENDPOINT_TEXT, Reset()),
+    "unfinished": stream(ENDPOINT_TEXT, finish_reason=None, usage=None, done=False),
+    "call cut": stream(*call_deltas((ENDPOINT_TEXT, {ENDPOINT_TEXT: KEY})), Close()),
+    "error in an event": sse({"error": {"message": ENDPOINT_TEXT, "code": ENDPOINT_TEXT}}),
+    "error behind text": sse(
+        {"choices": [{"delta": {"content": "a"}}]}, {"error": {"message": ENDPOINT_TEXT}}
+    ),
+    "broken events": sse(*[f"{{{ENDPOINT_TEXT}"] * 300, done=False),
+    "no event stream": answer(200, body=ENDPOINT_TEXT, content_type="text/event-stream"),
+    "silence": stream(ENDPOINT_TEXT, Hang()),
+    "only a thought": stream(f"<think>{ENDPOINT_TEXT}"),
 }
 
 
@@ -95,6 +123,45 @@ async def test_no_failure_shows_what_was_planted(
             await http_client.aclose()
     evidence = shown(caught.value) + repr(client) + "".join(map(str, events)) + repr(events)
     evidence += caplog.text if http_client is None else ""
+    assert [secret for secret in PLANTED if secret in evidence] == []
+    assert not any(hasattr(each, "request") for each in linked(caught.value))
+
+
+async def iterate(client: Client) -> None:
+    async with client.stream(REQUEST) as replies:
+        async for _ in replies:
+            pass
+
+
+async def run(client: Client) -> None:
+    async with client.run_stream("hi", model="m", max_tokens=8) as events:
+        async for _ in events:
+            pass
+
+
+@pytest.mark.parametrize(
+    "scripted",
+    [*FAILURES.values(), *STREAM_FAILURES.values()],
+    ids=[*FAILURES, *(f"stream: {name}" for name in STREAM_FAILURES)],
+)
+@pytest.mark.parametrize("ask", [iterate, run])
+async def test_no_failure_of_a_stream_shows_what_was_planted(
+    scripted: Answer, ask: Callable[[Client], Awaitable[None]], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, logger="rig")
+    events: list[RetryEvent] = []
+    async with FakeBackend(scripted).serve() as backend:
+        client = Client(
+            f"{backend.url.removesuffix('/v1')}/{PATH}",
+            KEY,
+            retry=RetryPolicy.off(),
+            timeouts=Timeouts(first_byte_s=0.2, idle_s=0.2),
+            on_retry=events.append,
+        )
+        async with client:
+            with pytest.raises(RigError) as caught:
+                await ask(client)
+    evidence = shown(caught.value) + "".join(map(str, events)) + repr(events) + caplog.text
     assert [secret for secret in PLANTED if secret in evidence] == []
     assert not any(hasattr(each, "request") for each in linked(caught.value))
 
