@@ -306,7 +306,7 @@ _ANTHROPIC_HOST = "api.anthropic.com"
 _ANTHROPIC_MODELS = "claude-"
 
 
-def dialect_named(name: str) -> Dialect:
+def dialect_named(name: object) -> Dialect:
     """The dialect of a name; case, dots, blanks and hyphens do not matter.
 
     Args:
@@ -315,7 +315,7 @@ def dialect_named(name: str) -> Dialect:
     Raises:
         InvalidRequestError: there is none of that name; the sentence lists them.
     """
-    wanted = _letters(name)
+    wanted = _letters(name) if isinstance(name, str) else ""
     for row in _ROWS:
         if _letters(row.name) == wanted:
             return row

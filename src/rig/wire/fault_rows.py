@@ -330,9 +330,12 @@ ROWS: Final[tuple[Row, ...]] = (
     Row(
         error=ModelNotFoundError,
         statuses=(404,),
-        phrases=tuple(
-            ("model", sign)
-            for sign in ("not found", "not exist", "unknown", "not available", "not loaded")
+        phrases=(
+            *(
+                ("model", sign)
+                for sign in ("not found", "not exist", "unknown", "not available", "not loaded")
+            ),
+            ("model: ", "not_found_error"),  # Anthropic's
         ),
         says="the endpoint has no model of that name: see client.models()",
     ),

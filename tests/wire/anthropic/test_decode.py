@@ -11,6 +11,7 @@ from rig.errors import (
     EmptyReplyError,
     InputTooLargeError,
     InvalidRequestError,
+    ModelNotFoundError,
     NotConfiguredError,
     ProtocolError,
     RateLimitedError,
@@ -226,6 +227,12 @@ FAULTS: dict[str, tuple[int, dict[str, object], type[RigError], bool]] = {
     "a key": (401, error("authentication_error"), UnauthorizedError, False),
     "a permission": (403, error("permission_error"), UnauthorizedError, False),
     "no such path": (404, error("not_found_error"), NotConfiguredError, False),
+    "no such model": (
+        404,
+        error("not_found_error", "model: claude-x"),
+        ModelNotFoundError,
+        False,
+    ),
     "too large": (413, error("request_too_large"), InputTooLargeError, False),
     "too long": (
         400,
