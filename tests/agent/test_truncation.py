@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rig import ImagePart, Message, TextPart, ToolCall, Usage
+from rig.agent import truncation
 from rig.agent.truncation import CHARS_PER_TOKEN, least_tokens, likely_tokens, truncated_prompt
 from rig.events import ContextTruncated
 
@@ -171,6 +172,11 @@ def test_the_sentence_says_what_to_change_and_nothing_of_the_prompt() -> None:
 @given(st.text())
 def test_the_lower_bound_is_below_what_is_likely_and_below_the_characters(text: str) -> None:
     assert 0 <= least_tokens(text) <= likely_tokens(text) <= len(text)
+
+
+@given(st.text(alphabet="ab=. \n\t", max_size=300))
+def test_the_quick_look_never_lets_a_cut_pass(text: str) -> None:
+    assert likely_tokens(text) <= truncation._at_most(text)
 
 
 @given(st.text(max_size=200), st.integers(1, 50))
