@@ -59,7 +59,7 @@ from rig.events import (
     ToolStarted,
     UsageReported,
 )
-from rig.messages import AudioPart, ImagePart, Message, TextPart, ToolCall, Usage
+from rig.messages import AudioPart, ImagePart, Message, SignedThought, TextPart, ToolCall, Usage
 from rig.model import (
     CallDelta,
     ChatOptions,
@@ -75,10 +75,13 @@ from rig.skills import Skill, advertise, load_skill_tool, load_skills, merge_ski
 from rig.text.repetition import Repetition, RepetitionGuard
 from rig.transport.http import Timeouts
 from rig.transport.retry import RetryPolicy
+from rig.wire.dialect import Dialect
+from rig.wire.dialects import DIALECTS
 from rig.wire.sse_frames import to_sse
 from rig.wire.transient import is_transient, transient_reason
 
 __all__ = [
+    "DIALECTS",
     "AudioPart",
     "Backpressure",
     "Budget",
@@ -89,6 +92,7 @@ __all__ = [
     "Client",
     "ContextTruncated",
     "Delta",
+    "Dialect",
     "EmptyReplyError",
     "ImagePart",
     "InputTooLargeError",
@@ -126,6 +130,7 @@ __all__ = [
     "RunStream",
     "ServerError",
     "Session",
+    "SignedThought",
     "Skill",
     "SkillError",
     "SkillsNotFoundError",
