@@ -364,3 +364,17 @@ async def test_a_callers_client_has_its_own_headers_beside_ours() -> None:
             assert (await client.complete(asked())).text == "ok"
     sent = headers(backend.requests[0])
     assert (sent["anthropic-beta"], sent["x-api-key"]) == ("x", "sk-mine")
+
+
+async def test_a_failure_shows_neither_key_nor_what_the_api_said() -> None:
+    planted = {
+        "type": "error",
+        "error": {"type": "planted-kind", "message": "planted-text sk-mine"},
+    }
+    async with asking(answer(400, body=planted)) as (client, _):
+        with pytest.raises(InvalidRequestError) as caught:
+            await client.complete(asked())
+        shown = f"{caught.value!r} {caught.value} {client!r}"
+    assert not {word for word in ("sk-mine", "planted") if word in shown}
+    assert "planted-text" in caught.value.detail
+    assert caught.value.__context__ is None
