@@ -105,6 +105,11 @@ def event(delta: dict[str, object], finish: str | None = None) -> bytes:
     return encode_event({"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
 
 
+def idle(client: Client) -> int:
+    count: int = client._http._client._transport.idle
+    return count
+
+
 def in_use(client: Client) -> int:
     count: int = client._http._client._transport.in_use
     return count
@@ -151,7 +156,7 @@ async def test_a_streamed_reply_is_the_reply(streams: Answer, whole: Answer) -> 
         from_stream, _ = await streamed(client)
         expected = await client.complete(HELLO)
         from_plain_answer, _ = await streamed(client)
-        assert backend.connections.opened == 1
+        assert idle(client) == backend.connections.opened
     assert timeless(from_stream) == timeless(expected)
     assert timeless(from_plain_answer) == timeless(expected)
 
@@ -262,7 +267,7 @@ async def test_s11_a_stream_without_done_is_complete_and_its_usage_is_reported()
     async with asking(repeat(stream("a", done=False))) as (client, backend):
         result, _ = await streamed(client)
         await streamed(client)
-        assert backend.connections.opened == 1
+        assert idle(client) == backend.connections.opened
     assert result.usage.total_tokens == 15
 
 

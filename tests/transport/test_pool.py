@@ -39,7 +39,7 @@ from rig.testing import (
 )
 from rig.testing.sockets import accept, listen
 from rig.transport import pool
-from rig.transport.pool import IdleConnections, Origin, PoolTransport, origin_of
+from rig.transport.pool import SETTLE_S, IdleConnections, Origin, PoolTransport, origin_of
 from rig.transport.sockets import Connection
 
 Sweep = Callable[
@@ -177,6 +177,29 @@ def test_the_oldest_makes_room_past_the_bound() -> None:
     assert len(idle) == 2
 
 
+def test_a_connection_that_carried_a_stream_rests_before_it_goes_out_again() -> None:
+    clock = Clock()
+    idle = IdleConnections(keepalive_s=30, now=clock)
+    streamed, dead, plain = Scripted(), Scripted(), Scripted()
+    idle.put(HERE, streamed, settling=True)
+    idle.put(HERE, dead, settling=True)
+    idle.put(HERE, plain)
+    assert len(idle) == 3
+    assert [idle.take(HERE), idle.take(HERE)] == [plain, None]
+    dead.alive = False
+    clock.seconds = SETTLE_S
+    assert [idle.take(HERE), idle.take(HERE)] == [streamed, None]
+    assert len(idle) == 0
+    idle.put(HERE, streamed, settling=True)
+    clock.seconds = 60
+    assert idle.take(HERE) is None
+    assert streamed.closed
+    resting = Scripted()
+    idle.put(HERE, resting, settling=True)
+    idle.close()
+    assert resting.closed
+
+
 @pytest.mark.parametrize("kept", [10, 1000])
 def test_work_does_not_grow_with_the_connections_kept(kept: int) -> None:
     idle = IdleConnections()
@@ -259,6 +282,20 @@ async def test_a_connection_that_died_while_idle_is_replaced_unseen(ending: Clos
         assert backend.connections.opened == 2
         assert len(backend.requests) == 2
         await settled(backend, transport)
+
+
+async def test_a_server_that_closes_behind_a_stream_costs_no_request() -> None:
+    """It said keep-alive, and its close is on its way while the next request is being made."""
+    closes = anyio.Event()
+    answered = answer(body=b"data: 1\n\n", content_type="text/event-stream", framing="chunked")
+    first = Answer((*answered.steps, Until(closes), Close()), keep_alive=True)
+    async with serving(first, answer(body="hi")) as (backend, transport, client):
+        assert (await client.post("/x", content=b"1")).content == b"data: 1\n\n"
+        assert transport.idle == 1
+        assert (await client.post("/x", content=b"2")).content == b"hi"
+        assert backend.connections.opened == 2
+        closes.set()
+        await backend.wait_until(lambda: backend.connections.open == 1)
 
 
 async def test_a_connection_idle_for_too_long_is_replaced() -> None:

@@ -39,6 +39,11 @@ bounds how long a socket is held for nothing."""
 MAX_IDLE = 1024
 """Idle connections kept for one origin. A thousand agents at once is what rig is measured with."""
 
+SETTLE_S = 0.05
+"""Seconds a connection rests after a stream of events before it may carry another request. llama.cpp
+announces keep-alive, and closes after every stream all the same: 25 us after its end (measured), but to
+the next request of an agent, sent at once, the connection looked alive."""
+
 RECEIVE_BYTES = 64 * 1024
 """Bytes taken from a connection at a time."""
 
@@ -90,6 +95,7 @@ class IdleConnections:
         self._max_idle = max_idle
         self._now = now
         self._idle: dict[Origin, deque[tuple[float, Connection]]] = {}
+        self._settling: dict[Origin, deque[tuple[float, Connection]]] = {}
         self._count = 0
 
     def __len__(self) -> int:
@@ -97,6 +103,8 @@ class IdleConnections:
 
     def take(self, origin: Origin) -> Connection | None:
         """The newest connection that still works, None without one. Dead and stale ones are closed."""
+        if origin in self._settling:
+            self._settle(origin)
         idle = self._idle.get(origin)
         if idle is None:
             return None
@@ -114,14 +122,35 @@ class IdleConnections:
             del self._idle[origin]
         return found
 
-    def put(self, origin: Origin, connection: Connection) -> None:
-        """Keep a connection that was used just now."""
-        idle = self._idle.setdefault(origin, deque())
+    def put(self, origin: Origin, connection: Connection, *, settling: bool = False) -> None:
+        """Keep a connection that was used just now.
+
+        Args:
+            origin: where it leads to.
+            connection: it.
+            settling: it must rest for `SETTLE_S` first.
+        """
+        idle = (self._settling if settling else self._idle).setdefault(origin, deque())
         idle.append((self._now(), connection))
         self._count += 1
         if len(idle) > self._max_idle:
             self._count -= 1
             idle.popleft()[1].close()
+
+    def _settle(self, origin: Origin) -> None:
+        """Make those that have rested available; each is moved once in its life."""
+        settling = self._settling[origin]
+        rested_since = self._now() - SETTLE_S
+        while settling and settling[0][0] <= rested_since:
+            since, connection = settling.popleft()
+            self._count -= 1
+            if connection.reusable:
+                self.put(origin, connection)
+                self._idle[origin][-1] = (since, connection)
+            else:
+                connection.close()
+        if not settling:
+            del self._settling[origin]
 
     def _close_stale(self, idle: deque[tuple[float, Connection]], oldest_allowed: float) -> None:
         # Two a call: more than come in, so that the tail of a busy hour goes without ever being scanned.
@@ -132,10 +161,11 @@ class IdleConnections:
 
     def close(self) -> None:
         """Close all of them."""
-        for idle in self._idle.values():
+        for idle in (*self._idle.values(), *self._settling.values()):
             for _, connection in idle:
                 connection.close()
         self._idle.clear()
+        self._settling.clear()
         self._count = 0
 
 
@@ -215,7 +245,9 @@ class PoolTransport(httpx.AsyncBaseTransport):
         connection = self._idle.take(origin) or await self._open(origin, request.extensions)
         self._in_use.add(connection)
         exchange = _Exchange(
-            connection, lambda keep: self._end(origin, connection, keep), request.extensions
+            connection,
+            lambda keep, streamed: self._end(origin, connection, keep, streamed),
+            request.extensions,
         )
         try:
             await exchange.write(head, body)
@@ -242,11 +274,11 @@ class PoolTransport(httpx.AsyncBaseTransport):
             raise InvalidRequestError("the transport was closed while it connected")
         return connection
 
-    def _end(self, origin: Origin, connection: Connection, keep: bool) -> None:
+    def _end(self, origin: Origin, connection: Connection, keep: bool, streamed: bool) -> None:
         """Take a connection back: keep it for the next request, or close it."""
         self._in_use.discard(connection)
         if keep and not self._closed and connection.reusable:
-            self._idle.put(origin, connection)
+            self._idle.put(origin, connection, settling=streamed)
         else:
             connection.close()
 
@@ -318,7 +350,7 @@ class _Exchange:
 
     Args:
         connection: the connection, owned until `end` is called.
-        end: told once whether the connection may be kept.
+        end: told once whether the connection may be kept, and whether the answer was a stream of events.
         extensions: of the request: httpx's time-outs in seconds, and the driver's `DEADLINE`.
     """
 
@@ -330,6 +362,7 @@ class _Exchange:
         "_pending",
         "_read_s",
         "_reader",
+        "_streamed",
         "_write_s",
         "over",
     )
@@ -337,7 +370,7 @@ class _Exchange:
     def __init__(
         self,
         connection: Connection,
-        end: Callable[[bool], None],
+        end: Callable[[bool, bool], None],
         extensions: Mapping[str, Any],
     ) -> None:
         limits: Mapping[str, float | None] = extensions.get("timeout", {})
@@ -346,6 +379,7 @@ class _Exchange:
         self._keep = False
         self._pending: list[Event] = []
         self._reader = ResponseReader()
+        self._streamed = False
         self._deadline: Deadline | None = extensions.get(DEADLINE)
         self._read_s = limits.get("read")
         self._write_s = limits.get("write")
@@ -385,8 +419,10 @@ class _Exchange:
         """The answer's head; what came with it is kept for `read_data`."""
         while not self._pending:
             self._pending = await self._receive("first_byte")
+        answer = cast("Head", self._pending[0])  # it comes first, and once
+        self._streamed = _is_event_stream(answer)
         self._end_if_complete()
-        return cast("Head", self._pending.pop(0))  # it comes first, and once
+        return cast("Head", self._pending.pop(0))
 
     async def read_data(self) -> bytes | None:
         """More of the body, None at its end."""
@@ -456,14 +492,21 @@ class _Exchange:
         """Give the connection back as soon as the end is there, taken or not."""
         if not self.over and self._pending and isinstance(self._pending[-1], End):
             self.over = True
-            self._end(self._keep and self._reader.keep_alive)
+            self._end(self._keep and self._reader.keep_alive, self._streamed)
 
     def close(self) -> None:
         """Close the connection, unless it was given back."""
         if not self.over:
             self.over = True
             self._pending.clear()
-            self._end(False)
+            self._end(False, self._streamed)
+
+
+def _is_event_stream(answer: Head) -> bool:
+    return any(
+        name == b"content-type" and value.lower().startswith(b"text/event-stream")
+        for name, value in answer.headers
+    )
 
 
 def _framed(body: bytes, head: RequestHead) -> bytes:
