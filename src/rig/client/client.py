@@ -14,6 +14,7 @@ from rig.client.context_search import discover_context
 from rig.client.detection import detect_dialect
 from rig.client.embeddings import embedder
 from rig.client.loop_watch import LoopWatch
+from rig.client.per_loop import PerLoop
 from rig.client.probe import check_probe, probe_request
 from rig.client.reply_stream import ClientReplyStream
 from rig.client.requester import HTTPRequester
@@ -118,7 +119,7 @@ class Client(RunMixin):
         self._thinking = ThinkingModels()
         self._max_response_bytes = max_response_bytes
         self._on_retry = on_retry
-        self._slots = None if slots is None else anyio.Semaphore(slots, fast_acquire=True)
+        self._slots = None if slots is None else _slots(slots)
         url = normalise_base_url(base_url)
         self._host = host_of(url)
         self._dialect = _chosen(dialect)
@@ -432,7 +433,7 @@ class Client(RunMixin):
 
     async def _take_slot(self, held: AsyncExitStack) -> None:
         if self._slots is not None:
-            await held.enter_async_context(self._slots)
+            await held.enter_async_context(self._slots.get())
 
     async def _stream_response(self, answer: AsyncExitStack, sendable: _Sendable) -> StreamResponse:
         """Send the request and read the head of its answer.
@@ -495,7 +496,7 @@ class Client(RunMixin):
         if self._slots is None:
             response = await send()
         else:
-            async with self._slots:
+            async with self._slots.get():
                 response = await send()
         if response.status >= 300:
             error = error_from_response(response.status, response.headers, response.body)
@@ -512,6 +513,10 @@ def _chosen(dialect: str | Dialect | None) -> Dialect | None:
     if dialect is None or dialect == "auto":
         return None
     return dialect if isinstance(dialect, Dialect) else dialect_named(dialect)
+
+
+def _slots(count: int) -> PerLoop[anyio.Semaphore]:
+    return PerLoop(lambda: anyio.Semaphore(count, fast_acquire=True))
 
 
 def _header(name: str, value: object) -> str:

@@ -6,6 +6,8 @@ from typing import Generic, TypeVar
 
 import anyio
 
+from rig.client.per_loop import PerLoop
+
 ValueT = TypeVar("ValueT")
 
 MAX_MODELS = 64
@@ -62,7 +64,7 @@ class Findings(Generic[ValueT]):
     ) -> None:
         self._look = look
         self._clock = clock
-        self._entries: dict[str, _Entry[ValueT]] = {}
+        self._entries: PerLoop[dict[str, _Entry[ValueT]]] = PerLoop(dict)
 
     async def get(self, model: str) -> ValueT | None:
         """The finding for a model, None when there is none.
@@ -85,9 +87,10 @@ class Findings(Generic[ValueT]):
         return entry.value
 
     def _entry(self, model: str) -> _Entry[ValueT]:
-        entry = self._entries.get(model)
+        entries = self._entries.get()
+        entry = entries.get(model)
         if entry is None:
-            if len(self._entries) >= MAX_MODELS:
-                del self._entries[next(iter(self._entries))]
-            entry = self._entries[model] = _Entry()
+            if len(entries) >= MAX_MODELS:
+                del entries[next(iter(entries))]
+            entry = entries[model] = _Entry()
         return entry
