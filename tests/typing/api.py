@@ -11,12 +11,15 @@ from rig import (
     Message,
     Model,
     Reply,
+    ReplyStream,
     RetryEvent,
     RigError,
     RunEvent,
     RunRequest,
     RunResult,
+    RunStream,
     Session,
+    StreamingModel,
     ToolCall,
     ToolContext,
     ToolFinished,
@@ -79,6 +82,22 @@ async def use(client: Client, scripted: ScriptedModel) -> None:
             print(error.result.messages)
 
 
+async def stream(client: Client, scripted: ScriptedModel, request: ChatRequest) -> str:
+    async with client.stream(request) as replies:
+        assert_type(replies, ReplyStream)
+        async for delta in replies:
+            assert_type(delta, Delta)
+        assert_type(replies.reply(), Reply)
+    async with client.run_stream("hi", max_tokens=8, tools=[multiply], on_event=watch) as run:
+        assert_type(run, RunStream[None])
+        async for event in run:
+            watch(event)
+    async with scripted.run_stream("hi", output=City, max_tokens=8) as typed:
+        assert_type(typed.result(), RunResult[City])
+    await client.run("hi", max_tokens=8, stream=True)
+    return replies.text
+
+
 async def talk(client: Client, scripted: ScriptedModel, stored: bytes) -> str:
     session = Session.from_json(stored, tools=[multiply])
     assert_type(await session.run(client, "hi", max_tokens=8), RunResult[None])
@@ -98,4 +117,8 @@ def tell(error: RigError | str, event: RunEvent | Delta) -> str:
 
 
 def any_model_will_do(client: Client, scripted: ScriptedModel) -> list[Model]:
+    return [client, scripted]
+
+
+def any_model_that_streams(client: Client, scripted: ScriptedModel) -> list[StreamingModel]:
     return [client, scripted]
