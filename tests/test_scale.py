@@ -39,7 +39,18 @@ def _many_files() -> Iterator[None]:
 
 @pytest.mark.usefixtures("_many_files")
 async def test_a_thousand_runs_at_once_over_a_thousand_connections() -> None:
-    backend = FakeBackend(repeat(two_rounds))
+    everybody = anyio.Event()
+    arrived = 0
+
+    async def when_all_are_here(request: ReceivedRequest) -> Answer:
+        nonlocal arrived
+        arrived += 1
+        if arrived == RUNS:
+            everybody.set()
+        await everybody.wait()
+        return two_rounds(request)
+
+    backend = FakeBackend(repeat(when_all_are_here))
     answers: dict[int, str] = {}
 
     async def one(client: Client, number: int) -> None:
@@ -50,7 +61,7 @@ async def test_a_thousand_runs_at_once_over_a_thousand_connections() -> None:
         async with anyio.create_task_group() as tasks:
             for number in range(RUNS):
                 tasks.start_soon(one, client, number)
-        assert backend.connections.opened <= RUNS
+        assert backend.connections.opened == RUNS
     assert answers == {number: f"It is {number + 1}." for number in range(RUNS)}
 
 
@@ -69,9 +80,11 @@ async def test_a_run_cancelled_at_any_step_leaks_no_connection_and_no_slot() -> 
                 break
             finished = False
         assert finished
-        # the one slot is free and the pool is sound: a run still goes through
+        # the one slot is free and the pool is sound: a run still goes through, over the one
+        # connection that is left
         result = await client.run("1", model="m", tools=[add], max_tokens=64)
         assert result.text == "It is 2."
+        await backend.wait_until(lambda: backend.connections.open == 1)
 
 
 async def cancel_after(scope: anyio.CancelScope, steps: int) -> None:

@@ -17,13 +17,25 @@ from rig import (
     Message,
     ModelNotFoundError,
     NotConfiguredError,
+    ProtocolError,
     RateLimitedError,
+    ResponseTooLargeError,
     RetryEvent,
     RetryPolicy,
     ServerError,
     UpstreamError,
 )
-from rig.testing import Answer, FakeBackend, ReceivedRequest, Until, answer, raw, repeat, reply
+from rig.testing import (
+    Answer,
+    FakeBackend,
+    ReceivedRequest,
+    Until,
+    answer,
+    faults,
+    raw,
+    repeat,
+    reply,
+)
 
 HELLO = ChatRequest(model="m", messages=(Message(role="user", content="hi"),), max_tokens=8)
 AMBIENT = {
@@ -274,6 +286,32 @@ async def test_a_callers_client_replaces_the_transport_and_stays_open() -> None:
     assert sent["x-team"] == "a"
     assert sent["authorization"] == "Bearer sk-mine"
     assert sent["accept-encoding"] == "gzip, deflate"
+
+
+async def test_the_cap_is_the_callers() -> None:
+    backend = FakeBackend(repeat(reply("x" * 2000)))
+    async with backend.serve():
+        async with Client(backend.url, max_response_bytes=1000) as client:
+            with pytest.raises(ResponseTooLargeError):
+                await client.complete(HELLO)
+        async with Client(backend.url, max_response_bytes=4000) as client:
+            assert len((await client.complete(HELLO)).text) == 2000
+
+
+async def test_a_redirect_is_refused_and_not_followed() -> None:
+    backend = FakeBackend(repeat(faults.redirect()))
+    async with backend.serve(), Client(backend.url, "sk-mine") as client:
+        with pytest.raises(ProtocolError) as caught:
+            await client.complete(HELLO)
+    assert caught.value.reason == "redirect"
+    assert len(backend.requests) == 1
+
+
+async def test_the_list_of_models_is_asked_for_again_like_everything_else() -> None:
+    backend = FakeBackend(answer(503), answer(body={"data": [{"id": "a"}]}))
+    async with backend.serve():
+        async with Client(backend.url, retry=RetryPolicy(initial_s=0.001)) as client:
+            assert await client.models() == ("a",)
 
 
 async def test_five_server_errors_end_the_tries() -> None:

@@ -336,7 +336,7 @@ def _spent(
     if policy.max_tries is not None and progress.attempts >= policy.max_tries:
         return f"the {policy.max_tries} requests allowed have been sent"
     if policy.budget_s is not None and until_s > policy.budget_s:
-        wait = f"the {_format(asked_s)} s the provider asked for" if asked_s else "the next wait"
+        wait = "the wait the provider asked for" if asked_s else "the next wait"
         return f"the retry budget of {_format(policy.budget_s)} s does not cover {wait}"
     return ""
 
