@@ -21,6 +21,8 @@ from rig import (
     ChatOptions,
     Client,
     Message,
+    ReasoningDelta,
+    Reply,
     ReplyReceived,
     RetryEvent,
     RetryPolicy,
@@ -28,6 +30,9 @@ from rig import (
     RoundStarted,
     RunEvent,
     RunResult,
+    RunStream,
+    TextDelta,
+    ToolCallArguments,
     ToolFinished,
     ToolStarted,
     tool,
@@ -37,6 +42,7 @@ from rig.testing import LocalModel, example_exchanges
 QUESTION = "How much does an apple cost?"
 SYSTEM = "You call functions to answer."
 MAX_TOKENS = 512
+TICK_S = 1.0  # after which a wait is shown to go on
 PRICES = {"apple": "3 dollars", "banana": "2 dollars", "book": "14 dollars"}
 WEATHER = {"paris": "18 degrees and sunny", "oslo": "3 degrees and cloudy"}
 
@@ -70,6 +76,11 @@ class Narrator:
 
     def __init__(self) -> None:
         self._since = time.perf_counter()
+        self._terminal = sys.stdout.isatty()
+        self._waits_for = ""
+        self._until = 0.0
+        self._pieces = 0
+        self._first = 0.0
 
     def say(self, what: str, text: str = "", *, timed: bool = False) -> None:
         """Print a line; a timed one says how long ago the last line was."""
@@ -77,7 +88,8 @@ class Narrator:
         took = f"{now - self._since:6.2f} s" if timed else ""
         self._since = now
         first, *more = textwrap.wrap(text, 62) or [""]
-        print(f"{what:<10} {first:<62} {took}".rstrip(), flush=True)
+        line = f"{what:<10} {first:<62} {took}"  # as wide as what `tick` may have left there
+        print(line if self._terminal else line.rstrip(), flush=True)
         for line in more:
             print(f"{'':<10} {line}", flush=True)
 
@@ -86,19 +98,71 @@ class Narrator:
         match event:
             case RoundStarted(iteration=number):
                 self.say("request", f"number {number} sent")
+                self._waits_for, self._pieces = "the first token", 0
+            case RetryEvent():
+                self.say("retry", event.reason, timed=True)
+                self._waits_for = "the next try" if event.delay_s else "the first token"
+                self._until = time.perf_counter() + event.delay_s
+            case TextDelta() | ReasoningDelta() | ToolCallArguments():
+                if not self._pieces:
+                    self._first = time.perf_counter()
+                self._pieces += 1
+                self._waits_for = "the rest"
             case ReplyReceived(reply=reply):
                 calls = ", ".join(f"{call.name}({call.arguments})" for call in reply.tool_calls)
                 self.say("reply", f"calls {calls}" if calls else repr(reply.text), timed=True)
+                self.say("", speed(reply))
             case ToolStarted(call=call):
                 self.say("tool", f"{call.name} runs with {call.arguments}")
+                self._waits_for = f"the tool {call.name}"
             case ToolFinished(outcome=outcome):
                 self.say("result", repr(outcome.content), timed=True)
             case _:
                 pass
 
-    def on_retry(self, event: RetryEvent) -> None:
-        """Tell why nothing happens."""
-        self.say("retry", event.reason, timed=True)
+    def tick(self) -> None:
+        """Tell that a wait goes on; on a terminal in one line that is written again and again."""
+        now = time.perf_counter()
+        match self._waits_for:
+            case "the next try":
+                line = f"{max(0.0, self._until - now):.0f} s to the next try"
+            case "the rest":
+                # Servers send a token a piece, nearly: close enough for a number that changes.
+                rate = self._pieces / max(now - self._first, 0.001)
+                line = f"{self._pieces} tokens so far, {rate:.1f} a second"
+            case waits_for:
+                line = f"{now - self._since:.0f} s waiting for {waits_for}"
+        if self._terminal:
+            print(f"{'':<10} {line:<62}", end="\r", flush=True)
+        else:
+            print(f"{'':<10} {line}", flush=True)
+
+
+def speed(reply: Reply) -> str:
+    """How fast a reply came, as far as it is known."""
+    usage = reply.usage
+    parts: list[str] = []
+    if usage.time_to_first_token_s is not None:
+        parts.append(f"first token after {usage.time_to_first_token_s:.2f} s")
+        writing_s = usage.generation_s or usage.latency_s - usage.time_to_first_token_s
+        if usage.completion_tokens > 1 and writing_s > 0:
+            parts.append(f"{usage.completion_tokens / writing_s:.0f} tokens a second")
+    return ", ".join(parts)
+
+
+async def narrated(run: RunStream[None], narrator: Narrator) -> RunResult[None]:
+    """Tell a run to its end, and every second that it goes on."""
+    events = aiter(run)
+    while True:
+        event: RunEvent | None = None
+        with anyio.move_on_after(TICK_S) as waiting:
+            event = await anext(events, None)
+        if waiting.cancelled_caught:
+            narrator.tick()
+        elif event is None:
+            return run.result()
+        else:
+            narrator.on_event(event)
 
 
 @asynccontextmanager
@@ -128,14 +192,14 @@ async def ask(endpoint: Endpoint, question: str, narrator: Narrator) -> RunResul
     """Run the agent."""
     narrator.say("question", question)
     narrator.say("")
-    async with Client(
-        endpoint.url,
-        endpoint.api_key,
-        model=endpoint.model,
-        retry=RetryPolicy(max_tries=4),
-        on_retry=narrator.on_retry,
-    ) as client:
-        return await client.run(
+    async with (
+        Client(
+            endpoint.url,
+            endpoint.api_key,
+            model=endpoint.model,
+            retry=RetryPolicy(max_tries=4),
+        ) as client,
+        client.run_stream(
             question,
             system=SYSTEM,
             tools=[get_weather, get_price],
@@ -143,8 +207,9 @@ async def ask(endpoint: Endpoint, question: str, narrator: Narrator) -> RunResul
             max_tokens=MAX_TOKENS,
             temperature=endpoint.temperature,
             options=endpoint.options,
-            on_event=narrator.on_event,
-        )
+        ) as run,
+    ):
+        return await narrated(run, narrator)
 
 
 def report(result: RunResult[None], narrator: Narrator) -> int:

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from rig import Client
-from rig.testing import FakeBackend, repeat, reply
+from rig.testing import FakeBackend, call_deltas, repeat, reply, stream
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -33,6 +33,27 @@ async def test_quickstart_multiplies() -> None:
     async with backend.serve():
         assert await load("quickstart").main(backend.url, "fake") == "17 * 23 is 391."
     assert backend.requests[1].json["messages"][-1]["content"] == "391"
+
+
+async def test_streaming_shows_words_and_calls_as_they_come(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    backend = FakeBackend(
+        stream(
+            "a thought", "</think>", "let me see", *call_deltas(("multiply", {"a": 17, "b": 23}))
+        ),
+        stream("17 * 23 ", "is 391."),
+    )
+    async with backend.serve():
+        assert await load("streaming").main(backend.url, "fake") == "17 * 23 is 391."
+    shown = capsys.readouterr().out
+    assert shown.splitlines() == [
+        "a thought",
+        "(so much for thinking)",
+        "let me see",
+        '[multiply {"a": 17, "b": 23}]',
+        "17 * 23 is 391.",
+    ]
 
 
 async def test_task_group_answers_every_question() -> None:
