@@ -8,6 +8,7 @@ exception is being handled.
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import Self
 
 import anyio
@@ -225,6 +226,10 @@ class ClientReplyStream:
         except RigError as error:
             self._outcome = error
             return
+        if (
+            self._ready and self._ready[-1].usage is not None
+        ):  # with the times, which the wire has not
+            self._ready[-1] = replace(self._ready[-1], usage=self._outcome.usage)
         thinks = chat.assembler.template_thinks
         if thinks is False and self._outcome.finish_reason == "length":
             thinks = None  # a thought that was cut is open too
