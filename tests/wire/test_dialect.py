@@ -3,11 +3,14 @@
 from dataclasses import replace
 
 import pytest
+from pydantic_core import from_json
 
 from rig.errors import InvalidRequestError
-from rig.model import ChatOptions
+from rig.messages import Message
+from rig.model import ChatOptions, ChatRequest
 from rig.wire.dialect import Sent
 from rig.wire.dialects import DIALECTS, GENERIC
+from rig.wire.encode import encode_chat
 from rig.wire.options import option_fields
 
 
@@ -39,3 +42,15 @@ def test_an_option_a_dialect_says_nothing_of_is_refused() -> None:
 def test_dialects_are_values() -> None:
     assert replace(GENERIC) == GENERIC
     assert len({*DIALECTS.values()}) == len(DIALECTS)
+
+
+def test_a_variant_names_the_system_and_the_limit_as_its_server_does() -> None:
+    mine = replace(GENERIC, system_role="developer", max_tokens_field="max_len", stream_usage=False)
+    messages = (Message(role="system", content="a"), Message(role="user", content="b"))
+    request = ChatRequest(model="m", messages=messages, max_tokens=8)
+    assert from_json(encode_chat(request, stream=True, dialect=mine)) == {
+        "model": "m",
+        "messages": [{"role": "developer", "content": "a"}, {"role": "user", "content": "b"}],
+        "max_len": 8,
+        "stream": True,
+    }
