@@ -549,7 +549,7 @@ def endless_comments() -> Iterator[bytes]:
 async def test_f20_f21_a_stream_over_the_cap_is_refused_with_memory_flat(bomb: Any) -> None:
     tracemalloc.start()
     try:
-        async with asking(bomb(), max_response_bytes=1 << 17) as (client, backend):
+        async with asking(bomb(), max_response_bytes=1 << 14) as (client, backend):
             with pytest.raises(ResponseTooLargeError):
                 await streamed(client)
             assert in_use(client) == 0
