@@ -109,6 +109,11 @@ CONTENT: dict[str, tuple[object, object]] = {
     "text parts": ([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], "ab"),
     "parts of our own": ((TextPart(text="a"), TextPart(text="b")), "ab"),
     "bare texts": (["a", "b"], "ab"),
+    "parts of the Responses API": (
+        [{"type": "input_text", "text": "a"}, {"type": "output_text", "text": "b"}],
+        "ab",
+    ),
+    "a part without a type": ([{"text": "a"}], "a"),
     "an empty list": ([], ""),
 }
 
@@ -135,6 +140,83 @@ def test_parts_that_are_no_text_stay_parts() -> None:
     assert isinstance(image, ImagePart)
     assert isinstance(audio, AudioPart)
     assert message.text == "look: "
+
+
+UNSENDABLE_CONTENT: dict[str, tuple[object, str]] = {
+    "a number": (5, "content must be text or a list of parts, not int"),
+    "one part alone": ({"type": "text", "text": "SECRET"}, "content must be text"),
+    "a file": (
+        [{"type": "file", "file": {"file_id": "SECRET"}}],
+        'content[0]: parts of type "file"',
+    ),
+    "a video": (["a", {"type": "video_url", "video_url": {"url": "SECRET"}}], "content[1]: "),
+    "a refusal of nobody": ([{"type": "refusal", "refusal": "SECRET"}], '"refusal"'),
+    "a thought of nobody": ([{"type": "thinking", "thinking": "SECRET"}], '"thinking"'),
+    "a part of no kind": ([{"type": None, "SECRET": 1}], "content[0]: such parts"),
+    "a part of an odd kind": ([{"type": ["SECRET"]}], "content[0]: such parts"),
+    "a kind like a sentence": ([{"type": "<|SE CRET|>" * 99}], "content[0]: such parts"),
+    "a number as a part": ([7], "content[0]: such parts"),
+    "text that is none": ([{"type": "text", "text": 5}], "content[0]: the text"),
+    "text under another name": ([{"type": "text", "content": "SECRET"}], "content[0]: the text"),
+    "an image without its URL": (
+        ["a", {"type": "image_url", "image_url": {"uri": "SECRET"}}],
+        "content[1].image_url.url: ",
+    ),
+    "audio of no format": (
+        [{"type": "input_audio", "input_audio": {"data": "SECRET"}}],
+        "content[0].input_audio.format: ",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("content", "told"), UNSENDABLE_CONTENT.values(), ids=UNSENDABLE_CONTENT.keys()
+)
+def test_content_that_can_not_be_sent_is_refused_and_named(content: object, told: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        Message.model_validate({"role": "user", "content": content})
+    assert told in caught.value.errors()[0]["msg"]
+    assert "SECRET" not in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+def test_an_image_is_read_from_its_bare_url() -> None:
+    part = {"type": "image_url", "image_url": "https://x/y.png"}
+    message = Message.model_validate({"role": "user", "content": ["look", part]})
+    assert message.content == (
+        TextPart(text="look"),
+        ImagePart.model_validate({"image_url": {"url": "https://x/y.png"}}),
+    )
+
+
+REFUSALS: dict[str, tuple[dict[str, object], object]] = {
+    "in its field": ({"content": None, "refusal": "no"}, "no"),
+    "beside a text": ({"content": "Hm.", "refusal": "no"}, "Hm.\n\nno"),
+    "as a part": ({"content": [{"type": "refusal", "refusal": "no"}]}, "no"),
+    "null": ({"content": "yes", "refusal": None}, "yes"),
+    "blank": ({"content": "yes", "refusal": " "}, "yes"),
+}
+
+
+@pytest.mark.parametrize(("wire", "content"), REFUSALS.values(), ids=REFUSALS.keys())
+def test_a_refusal_is_what_the_assistant_said(wire: dict[str, object], content: object) -> None:
+    assert Message.model_validate({"role": "assistant", **wire}).content == content
+
+
+def test_a_refusal_beside_parts_is_one_more() -> None:
+    image = ImagePart.from_bytes("image/png", b"x")
+    message = Message.model_validate({"role": "assistant", "content": [image], "refusal": "no"})
+    assert message.content == (image, TextPart(text="no"))
+
+
+def test_a_legacy_function_call_is_a_call() -> None:
+    call = {"name": "f", "arguments": '{"a": 1}'}
+    message = Message.model_validate({"role": "assistant", "content": None, "function_call": call})
+    assert [(one.name, one.input) for one in message.tool_calls] == [("f", {"a": 1})]
+    newer = {"tool_calls": [{"id": "1", "name": "g"}], "function_call": call}
+    message = Message.model_validate({"role": "assistant", **newer})
+    assert [one.name for one in message.tool_calls] == ["g"]
+    assert Message.model_validate({"role": "user", "function_call": call}).tool_calls == ()
 
 
 REASONING: dict[str, tuple[dict[str, object], str | None, str]] = {

@@ -5,11 +5,19 @@ The models accept what servers and other clients really write (null content, typ
 """
 
 import base64
+import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, Self, cast
+from typing import Annotated, Any, Literal, NoReturn, Self, cast
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
-from pydantic_core import from_json, to_json
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError, from_json, to_json
 
 from rig.errors import InvalidJSONError
 
@@ -23,8 +31,23 @@ _ROLE_ALIASES = {"developer": "system", "function": "tool", "model": "assistant"
 
 # Symfony AI 2220 and vercel/ai 19091: servers send these where they mean "no id" and "no name".
 _NOT_A_NAME = frozenset({"", "null", "None"})
+_QUOTED_NOTHING = frozenset({'""', '"null"', '"None"'})
 
-_THOUGHT_TYPES = frozenset({"thinking", "reasoning", "redacted_thinking"})
+UNSENDABLE = "unsendable"
+"""The type of a ValidationError's entry whose sentence is complete: it names the part itself."""
+
+# The Responses API says input_text and output_text.
+_TEXT_TYPES = frozenset({"text", "input_text", "output_text"})
+_MEDIA_TYPES = frozenset({"image_url", "input_audio"})
+_SENDABLE = "text, image_url, input_audio"
+_KIND = re.compile(r"[\w./-]{1,40}")
+
+_THOUGHT_WORDS = ("think", "thought", "reason")
+
+
+def is_thought_type(kind: object) -> bool:
+    """Whether a part's type says that it is a thought: thinking, reasoning_text, reasoning.summary, ..."""
+    return isinstance(kind, str) and any(word in kind.lower() for word in _THOUGHT_WORDS)
 
 
 def as_object(value: object) -> Mapping[str, object] | None:
@@ -59,7 +82,7 @@ def arguments_text(value: object) -> str:
         except ValueError:
             return "{"  # a value that can't be written as JSON is cut, never a call
     text = value.strip()
-    if text in {"", "null"}:
+    if text in _NOT_A_NAME or text in _QUOTED_NOTHING:
         return "{}"
     if text.startswith('"'):
         try:
@@ -97,6 +120,12 @@ class ImagePart(_Value):
 
     type: Literal["image_url"] = "image_url"
     image_url: ImageURL
+
+    @field_validator("image_url", mode="before")
+    @classmethod
+    def _from_text(cls, value: object) -> object:
+        """The bare URL that many clients write where the object belongs."""
+        return {"url": value} if isinstance(value, str) else value
 
     @classmethod
     def from_bytes(cls, media_type: str, data: bytes) -> Self:
@@ -196,6 +225,9 @@ class SignedThought(_Value):
 class Message(_Value):
     """One turn of a conversation.
 
+    Reads what the wire and other clients hold too: a legacy `function_call` is a call, a `refusal` is
+    text of the turn. What could not be sent again is refused, never dropped.
+
     Attributes:
         role: system, user, assistant or tool.
         content: text, or parts of text, images and audio.
@@ -225,7 +257,11 @@ class Message(_Value):
         known = {key: wire[key] for key in cls.model_fields if wire.get(key) is not None}
         role = wire.get("role")
         known["role"] = _ROLE_ALIASES.get(role, role) if isinstance(role, str) else role
-        known["content"], thoughts = split_content(wire.get("content"))
+        known["content"], thoughts = split_content(wire.get("content"), known["role"])
+        if known["role"] == "assistant":
+            _read_legacy(wire, known)
+        elif known["role"] == "tool":
+            known.setdefault("name", wire.get("tool_name"))  # Ollama's word
         if not isinstance(known.get("reasoning"), str):
             known.pop("reasoning", None)
         field, thought = split_reasoning_field(wire)
@@ -244,28 +280,99 @@ class Message(_Value):
         return "".join(part.text for part in self.content if isinstance(part, TextPart))
 
 
-def split_content(content: object) -> tuple[str | list[object], str]:
-    """Content as servers write it, as (text or parts, thoughts).
+def split_content(content: object, role: object = "assistant") -> tuple[str | list[object], str]:
+    """Content as clients and servers write it, as (text or parts, thoughts).
 
-    Null is no text; a list of nothing but text is one text; thinking parts, whose thought may be a
-    string or a list of text parts, are taken out (Mistral and Anthropic shapes).
+    Null is no text; a list of nothing but text is one text; thinking parts of an assistant, whose thought
+    may be a string or a list of text parts, are taken out (Mistral and Anthropic shapes).
+
+    Args:
+        content: the wire's value, of any shape.
+        role: who speaks.
+
+    Raises:
+        PydanticCustomError: something in it can't be sent; the sentence names the part, not its text.
     """
-    if isinstance(content, str):
-        return content, ""
+    if content is None or isinstance(content, str):
+        return content or "", ""
     if not isinstance(content, list | tuple):
-        return "", ""
+        kind = type(content).__name__
+        _refuse(f"content must be text or a list of parts, not {kind}")
     parts: list[object] = []
     thoughts: list[str] = []
-    for part in cast("Sequence[object]", content):
+    for index, part in enumerate(cast("Sequence[object]", content)):
         wire = as_object(part)
-        if wire is not None and wire.get("type") in _THOUGHT_TYPES:
+        if role == "assistant" and wire is not None and is_thought_type(wire.get("type")):
             thoughts.append(_thought_text(wire.get("thinking", wire.get("text"))))
         else:
-            parts.append({"type": "text", "text": part} if isinstance(part, str) else part)
-    texts = [_part_text(part) for part in parts]
-    if None in texts:
-        return parts, "".join(thoughts)
-    return "".join(text or "" for text in texts), "".join(thoughts)
+            parts.append(_read_part(part, index, role))
+    if all(isinstance(part, str) for part in parts):
+        return "".join(cast("list[str]", parts)), "".join(thoughts)
+    mixed = [{"type": "text", "text": part} if isinstance(part, str) else part for part in parts]
+    return mixed, "".join(thoughts)
+
+
+def _read_part(part: object, index: int, role: object) -> object:
+    """A part: its text where it is text, else as it is.
+
+    Raises:
+        PydanticCustomError: it can't be sent.
+    """
+    if isinstance(part, str):
+        return part
+    if isinstance(part, TextPart):
+        return part.text
+    wire = as_object(part)
+    given = wire.get("type", "text") if wire is not None else getattr(part, "type", None)
+    kind = given if isinstance(given, str) else ""
+    if wire is not None and (kind in _TEXT_TYPES or (kind == "refusal" and role == "assistant")):
+        text = wire.get("refusal" if kind == "refusal" else "text")
+        if not isinstance(text, str):
+            _refuse(f"content[{index}]: the {kind} of a part must be text")
+        return text
+    if kind not in _MEDIA_TYPES:
+        what = f'parts of type "{kind}"' if _KIND.fullmatch(kind) else "such parts"
+        _refuse(f"content[{index}]: {what} can't be sent; use {_SENDABLE}")
+    return _read_media(part, kind, index)
+
+
+def _read_media(part: object, kind: str, index: int) -> object:
+    """An image or a piece of audio.
+
+    Raises:
+        PydanticCustomError: a field of it is missing, or is not what it must be.
+    """
+    try:
+        return (ImagePart if kind == "image_url" else AudioPart).model_validate(part)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    problem = f"content[{index}].{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    raise PydanticCustomError(UNSENDABLE, "{problem}", {"problem": problem})
+
+
+def _refuse(problem: str) -> NoReturn:
+    """Refuse content with a sentence.
+
+    Raises:
+        PydanticCustomError: always.
+    """
+    raise PydanticCustomError(UNSENDABLE, "{problem}", {"problem": problem})
+
+
+def _read_legacy(wire: Mapping[str, object], known: dict[str, Any]) -> None:
+    """Take over what an assistant turn says in OpenAI's older fields, or beside its content."""
+    call = as_object(wire.get("function_call"))
+    if call is not None and not known.get("tool_calls"):
+        known["tool_calls"] = (call,)
+    refusal = wire.get("refusal")
+    if isinstance(refusal, str) and refusal.strip():
+        known["content"] = _with_text(known["content"], refusal)
+
+
+def _with_text(content: str | list[object], text: str) -> str | list[object]:
+    if isinstance(content, str):
+        return f"{content}\n\n{text}" if content.strip() else text
+    return [*content, {"type": "text", "text": text}]
 
 
 def signed_thoughts(content: object) -> tuple[SignedThought, ...]:

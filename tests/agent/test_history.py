@@ -335,6 +335,57 @@ def test_an_item_that_is_no_message_is_named_by_its_index(item: object) -> None:
 # Turns of the loop
 
 
+def test_a_part_that_can_not_be_sent_is_named_with_its_message() -> None:
+    part = {"type": "file", "file": {"file_id": "SECRET"}}
+    with pytest.raises(InvalidRequestError) as caught:
+        read_history([user("a"), {"role": "user", "content": [part]}])
+    assert caught.value.message == (
+        'history[1] is not a message: content[0]: parts of type "file" can\'t be sent;'
+        " use text, image_url, input_audio"
+    )
+
+
+def legacy(*names: str) -> list[Message]:
+    """One `function_call` turn for each name, as clients of the oldest API keep them."""
+    return [
+        Message.model_validate({"role": "assistant", "function_call": {"name": name}})
+        for name in names
+    ]
+
+
+def named(name: str, content: str) -> Message:
+    return Message.model_validate({"role": "function", "name": name, "content": content})
+
+
+def test_legacy_calls_get_ids_and_their_results_keep_to_them() -> None:
+    first, second = legacy("f", "g")
+    turns = prepare([user("a"), first, named("f", "1"), second, named("g", "2")])
+    assert shape(turns) == [
+        ("user", "a"),
+        ("assistant", "", "rig000001"),
+        ("rig000001", "1"),
+        ("assistant", "", "rig000002"),
+        ("rig000002", "2"),
+    ]
+
+
+@pytest.mark.parametrize("id_of_the_calls", ["", "x"])
+def test_results_without_ids_are_paired_by_name(id_of_the_calls: str) -> None:
+    calls = tuple(ToolCall(id=id_of_the_calls, name=name) for name in ("f", "g", "f"))
+    turn = Message(role="assistant", tool_calls=calls)
+    results = [named("g", "two"), named("f", "one"), named("f", "three")]
+    assert [one.content for one in prepare([user("a"), turn, *results])[2:]] == [
+        "one",
+        "two",
+        "three",
+    ]
+
+
+def test_a_result_of_another_name_answers_the_next_call() -> None:
+    (turn,) = legacy("f")
+    assert [one.content for one in prepare([user("a"), turn, named("h", "1")])][-1] == "1"
+
+
 def test_a_reply_is_recorded_without_leaked_reasoning() -> None:
     assert assistant_turn(Reply(text="<think>x</think>y", reasoning="x"), ()).content == "y"
     assert assistant_turn(Reply(text="y", reasoning="x"), ()).reasoning is None

@@ -147,6 +147,17 @@ def test_a_result_needs_a_call_that_waits(identity: str) -> None:
     assert session.messages == before
 
 
+def test_a_legacy_result_is_added_by_its_name() -> None:
+    session = Session()
+    session.add_user("a")
+    session.add({"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}})
+    (call,) = session.pending
+    kept = session.add({"role": "function", "name": "f", "content": "1"})
+    assert (kept.tool_call_id, session.pending) == (call.id, ())
+    with pytest.raises(InvalidRequestError):
+        session.add({"role": "function", "name": "f", "content": "2"})
+
+
 def test_any_message_can_be_added() -> None:
     session = Session("one")
     session.add({"role": "system", "content": "two"})

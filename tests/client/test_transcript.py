@@ -236,7 +236,7 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
     "a system message": (message(lambda turn: turn.update(role="system")), "[3]"),
     "no content": (message(lambda turn: turn.update(content=None)), "[3].content"),
     "content without role": (message(lambda turn: turn.pop("role")), "[3]"),
-    "a number as content": (message(lambda turn: turn.update(content=7)), "[3].content"),
+    "a number as content": (message(lambda turn: turn.update(content=7)), "[3]"),
     "an unknown part": (message(lambda turn: turn.update(content=[{"type": "MARKER"}])), "[3]"),
     "more in a part": (
         message(lambda turn: turn["content"][0].update(MARKER=1), 0),

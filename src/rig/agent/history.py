@@ -17,7 +17,15 @@ from pydantic import ValidationError
 
 from rig.agent.calls import REPLACED, UNNAMED_TOOL, UniqueIds, sendable, with_id
 from rig.errors import InvalidRequestError
-from rig.messages import Content, ContentPart, Message, TextPart, ToolCall, as_object
+from rig.messages import (
+    UNSENDABLE,
+    Content,
+    ContentPart,
+    Message,
+    TextPart,
+    ToolCall,
+    as_object,
+)
 from rig.model import Reply
 from rig.text.reasoning import separate_reasoning
 
@@ -98,9 +106,20 @@ def _read_into(messages: list[Message], item: object) -> str:
     try:
         messages.append(Message.model_validate(item))
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        return f"{'.'.join(map(str, first['loc'])) or 'item'}: {first['msg']}"
+        return problem_in(error)
     return ""
+
+
+def problem_in(error: ValidationError) -> str:
+    """What is wrong with a message, without its text: the first problem and where it is.
+
+    Args:
+        error: what reading the message raised.
+    """
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    if first["type"] == UNSENDABLE:
+        return first["msg"]
+    return f"{'.'.join(map(str, first['loc'])) or 'item'}: {first['msg']}"
 
 
 def assistant_turn(reply: Reply, calls: Sequence[ToolCall]) -> Message:
@@ -143,6 +162,11 @@ class _CallTurn:
     turn: Message
     results: list[Message | None]
     _next: int = 0
+    _named: dict[str, deque[int]] = field(default_factory=dict[str, deque[int]])
+
+    def __post_init__(self) -> None:
+        for index, call in enumerate(self.turn.tool_calls):
+            self._named.setdefault(call.name, deque()).append(index)
 
     @property
     def settled(self) -> tuple[bool, ...]:
@@ -157,6 +181,13 @@ class _CallTurn:
         while self._next < len(self.results) and self.results[self._next] is not None:
             self._next += 1
         return self._next if self._next < len(self.results) else None
+
+    def next_open_of(self, name: str) -> int | None:
+        """The first call of that name without a result; looks at each call once in its life."""
+        waiting = self._named.get(name, deque())
+        while waiting and self.results[waiting[0]] is not None:
+            waiting.popleft()
+        return waiting[0] if waiting else None
 
     def turns(self) -> list[Message]:
         """The turn and one result a call, in the order of the calls."""
@@ -187,17 +218,23 @@ class _Pairing:
         self.latest = turn
 
     def place(self, result: Message) -> None:
-        """Put a result with its call; a result nobody asked for is dropped."""
+        """Put a result with its call: by id, else by name, else in order; one nobody asked for is dropped."""
+        latest = self.latest
+        if not result.tool_call_id and result.name and latest is not None:
+            named = latest.next_open_of(result.name)
+            if named is not None:
+                latest.results[named] = result
+                return
         waiting = self.waiting.get(result.tool_call_id or "", deque())
         while waiting:
             turn, index = waiting.popleft()
             if turn.results[index] is None:
                 turn.results[index] = result
                 return
-        if not result.tool_call_id and self.latest is not None:
-            index_or_none = self.latest.next_open()
+        if not result.tool_call_id and latest is not None:
+            index_or_none = latest.next_open()
             if index_or_none is not None:
-                self.latest.results[index_or_none] = result
+                latest.results[index_or_none] = result
 
 
 def _paired(messages: Sequence[Message]) -> list[Message | _CallTurn]:

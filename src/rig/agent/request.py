@@ -5,13 +5,12 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Generic, Literal, TypeVar, cast
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from rig.agent.budget import Budget
-from rig.agent.history import prepare_open, read_history
+from rig.agent.history import prepare_open, problem_in, read_history
 from rig.agent.output import output_for
 from rig.agent.prompt import is_said
-from rig.agent.results import problems_of
 from rig.agent.toolbox import validate_tools
 from rig.agent.tools import Tool
 from rig.errors import InvalidRequestError
@@ -26,8 +25,6 @@ not ended after eight is usually going round in circles."""
 MAX_ITERATIONS = 32
 """Rounds a run may ask for at most: a bound on requests nobody is watching. A task that needs more is
 continued by a second run over the transcript of the first."""
-
-_CONTENT: TypeAdapter[Content] = TypeAdapter(Content)
 
 OutputT = TypeVar("OutputT")
 
@@ -128,9 +125,9 @@ def _checked_prompt(prompt: object) -> Content:
         return prompt
     if isinstance(prompt, list | tuple):
         try:
-            return _CONTENT.validate_python(tuple(cast("Sequence[object]", prompt)))
+            return Message.model_validate({"role": "user", "content": prompt}).content
         except ValidationError as error:
-            problem = problems_of(error)[0]
+            problem = problem_in(error)
     raise InvalidRequestError(f"prompt can't be sent: {problem}")
 
 

@@ -348,10 +348,10 @@ class Session:
             )
 
     def _add_result(self, turn: Message) -> Message:
-        call = next((call for call in self.pending if call.id == turn.tool_call_id), None)
+        call = next((call for call in self.pending if _answers(turn, call)), None)
         if call is None:
             raise InvalidRequestError("no call of that id waits for a result in this session")
-        turn = turn.model_copy(update={"name": turn.name or call.name})
+        turn = turn.model_copy(update={"name": turn.name or call.name, "tool_call_id": call.id})
         self._turns.append(turn)
         return turn
 
@@ -362,6 +362,13 @@ async def _run(
     if output is None:
         return await client.run(prompt, **options)
     return await client.run(prompt, output=output, **options)
+
+
+def _answers(result: Message, call: ToolCall) -> bool:
+    """Whether a result belongs to a call: by its id, or by name where it has none (legacy functions)."""
+    if result.tool_call_id:
+        return result.tool_call_id == call.id
+    return bool(result.name) and result.name == call.name
 
 
 def _gone(turns: Sequence[Message], kept: Sequence[Message]) -> tuple[Message, ...]:
