@@ -75,6 +75,19 @@ REPAIRED = {
     "no-break space": ('{"a":1}\u00a0', ("blank",)),
     "string": ('"{\\"a\\":1}"', ("unwrapped",)),
     "string with debris inside": ('"json\\n{\\"a\\":1}}"', ("unwrapped", "label", "stray_closer")),
+    "trailing comma": ('{"a":1,}', ("trailing_comma",)),
+    "bare key in a fence": ("```json\n{a:1}\n```", ("fence", "label", "bare_key")),
+    "single quotes and closers": (
+        "{'a':1,}}</s>",
+        ("single_quotes", "trailing_comma", "stray_closer", "special_token"),
+    ),
+    "comment before": ('// it is one\n{"a":1}', ("comment",)),
+    "comment behind": ('{"a":1} # one', ("comment",)),
+    "comment inside": ('{/*b*/"a":1}', ("comment",)),
+    "string with near-json inside": (
+        "\"{'a':1,}\"",
+        ("unwrapped", "single_quotes", "trailing_comma"),
+    ),
     "string with debris around": ('"{\\"a\\":1}"</s>', ("special_token", "unwrapped")),
 }
 
@@ -91,6 +104,7 @@ def test_a_string_of_nothing_is_no_arguments() -> None:
 
 
 TRUNCATED = [
+    "{path:'a.java', content:'public class Big {", "{'a':", "json\n{a:1,", '"{a:1,"', '{"a":1,,',
     "{", '{"a":', '{"a":1', '{"a":"b', '{"a":"b\\', '{"a":tru', '{"a":[1,2,', '{"a":{"b":1}', 'json\n{"a":',
     '```json\n{"a":"b', '"{\\"a\\":', '"{\\"a\\":1', '"{\\"a\\":1"', '{"path":"a","content":"class Big {',
 ]  # fmt: skip
@@ -98,7 +112,8 @@ TRUNCATED = [
 MALFORMED = [
     "null", "true", "1", "[1]", '[{"a":1}]', '"hello"', "hello", "not json at all", '{"a":1}{"b":2}',
     '{"a":1} {"b":2}', '{"a":1}, {"b":2}', '{"a":1}}{"b":2}', '{"a":1} and more', '{"a":1};', '{"a":NaN}',
-    '{"a":-Infinity}', '{"a":1e999}', '{"a":1,}', "{'a':1}", "{a:1}", '{"a":"\\ud800"}', '{"a":\n"b\nc"}',
+    '{"a":-Infinity}', '{"a":1e999}', '{"a":01}', "{'a':'it's'}", '{"a" "b"}', '{"a": }', '{"a":"\\ud800",}',
+    '{"a":1 "b":2}', "{'a':1}{'b':2}", "{'a':1} // {'b':2}", "'{}'", '{"a":1,} and more',
     '{{"a":1}}', '{"path": <function>}', '"\\"{}\\""', '"[1]"', 'jsonify {"a":1}', '{"a":1}<b>', "```json",
     "</s>", 'call({"a":1})', '{"a":1}```json\n{"b":2}\n```', '{"a":' + "9" * 5000 + "}", "[" * 20_000,
     '{"a":' * 20_000, '{"a":1}<|x y|>', '}{"a":1}',
@@ -115,7 +130,7 @@ def test_anything_else_is_told_as_it_came(kind: ArgumentsKind, text: str) -> Non
 
 
 ANY = st.text() | st.lists(
-    st.sampled_from(['{"a":1}', "{", "}", '"', "\\", "json", "```", "</s>", "<|", " ", "x", "NaN", "[", "]"]),
+    st.sampled_from(['{"a":1}', "{a:1,}", "'", "#", "//", ",", ":", "{", "}", '"', "\\", "json", "```", "</s>", "<|", " ", "x", "NaN", "[", "]"]),
     max_size=10,
 ).map("".join)  # fmt: skip
 

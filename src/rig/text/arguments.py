@@ -1,8 +1,9 @@
 """The arguments of a tool call as a model wrote them: one JSON object, or why there is none. No I/O.
 
-Drops what is recognisably not the model's: remains of fences, labels and special tokens around one
-whole object. Never adds a character, so a cut object stays cut, and never chooses: where a second
-object or any other text stands, the model is to be told.
+Drops what is recognisably not the model's: remains of fences, labels, comments and special tokens around
+one whole object. Inside of it, what is no JSON is repaired where it has one reading. Never closes what
+is open, so a cut object stays cut, and never chooses: where a second object or any other text stands, the
+model is to be told.
 """
 
 import re
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from rig.text.json_builder import build_json
+from rig.text.json_loose import COMMENT, Loose, scan_loose
 from rig.text.json_scanner import scan_json
 
 ArgumentsKind = Literal["object", "truncated", "malformed"]
@@ -24,11 +26,11 @@ _SPECIAL = (
 _BLANKS = r"(?P<space>[ \t\n\r]+)|(?P<blank>[\s\ufeff\u200b]+)"
 _LEADING = re.compile(
     rf"{_BLANKS}|(?P<fence>`{{3,8}}|~{{3,8}})|(?P<label>(?:json[5cl]?|JSON)\b:?)"
-    rf"|(?P<special_token>{_SPECIAL})"
+    rf"|(?P<special_token>{_SPECIAL})|(?P<comment>{COMMENT})"
 )
 _TRAILING = re.compile(
     rf"{_BLANKS}|(?P<fence>`{{1,8}}|~{{3,8}})|(?P<stray_closer>[\]}}]+)"
-    rf"|(?P<special_token>{_SPECIAL}|</?\Z|<[|\uff5c]?\Z)"
+    rf"|(?P<special_token>{_SPECIAL}|</?\Z|<[|\uff5c]?\Z)|(?P<comment>{COMMENT})"
 )
 
 MAX_UNWRAPS: Final = 1
@@ -44,9 +46,10 @@ class Arguments:
         kind: object; truncated (the end is missing: max_tokens or a stop string cut the call, do
             not run it); malformed (anything else: tell the model).
         text: for object the JSON text of that object, not re-encoded; else the text as it came.
-        repairs: what was removed, in order and once each: label, fence, special_token,
-            stray_closer, blank (invisible characters JSON does not know), unwrapped (it was a
-            JSON string that held the object).
+        repairs: what was removed or repaired, in order and once each. Around the object: label,
+            fence, comment, special_token, stray_closer, blank (characters JSON does not know as
+            blanks), unwrapped (it was a JSON string that held the object). Inside: the names of
+            `rig.text.json_loose.LooseScanner`.
     """
 
     kind: ArgumentsKind
@@ -58,8 +61,8 @@ def read_arguments(text: str) -> Arguments:
     """Read the arguments of one call.
 
     Blank text means no arguments, `{}`. A whole strict object comes back unchanged, with its own
-    whitespace. Strict excludes NaN, Infinity, unpaired surrogates and what
-    `rig.text.json_scanner` bounds.
+    whitespace; only what is none is repaired, and the result is strict. Strict excludes NaN, Infinity,
+    unpaired surrogates and what `rig.text.json_scanner` bounds.
 
     Args:
         text: the `arguments` of a call, or of a call found in a text.
@@ -78,17 +81,25 @@ def _read(text: str, *, unwraps: int) -> Arguments:
     opener = text[start : start + 1]
     if opener != "{" and not (opener == '"' and unwraps):
         return Arguments(kind="malformed", text=text)
-    scan = scan_json(text, start)
-    if scan.kind != "complete":
-        return Arguments(kind=scan.kind, text=text)
-    end, more = _debris(_TRAILING, text, scan.end)
+    value = _value(text, start)
+    if value.kind != "complete":
+        return Arguments(kind=value.kind, text=text)
+    end, more = _debris(_TRAILING, text, value.end)
     if end < len(text):
         return Arguments(kind="malformed", text=text)
-    repairs = tuple(dict.fromkeys((*repairs, *more)))
-    inside = text[start : scan.end]
+    repairs = tuple(dict.fromkeys((*repairs, *value.repairs, *more)))
+    inside = value.text
     if opener == '"':
         return _unwrap(inside, repairs, unwraps=unwraps)
     return Arguments(kind="object", text=inside if repairs else text, repairs=repairs)
+
+
+def _value(text: str, start: int) -> Loose:
+    """The object or string at an index, mended where it is no JSON."""
+    scan = scan_json(text, start)
+    if scan.kind == "malformed" and not scan.too_deep and text[start] == "{":
+        return scan_loose(text, start)
+    return Loose(kind=scan.kind, end=scan.end, text=text[start : scan.end])
 
 
 def _debris(pattern: re.Pattern[str], text: str, position: int) -> tuple[int, tuple[str, ...]]:
