@@ -122,6 +122,46 @@ async def test_f4_reasoning_in_a_field_is_kept_apart_and_goes_back_inside_the_lo
     assert turn[field] == "hm"
 
 
+NEARLY = {
+    "trailing comma": '{"city":"Paris",}',
+    "python's": "{'city': 'Paris'}",
+    "bare key": '{city: "Paris"}',
+    "comment": '{"city": "Paris" // the capital\n}',
+    "fence": '```json\n{"city": "Paris"}\n```',
+}
+
+
+@pytest.mark.parametrize("arguments", NEARLY.values(), ids=NEARLY.keys())
+async def test_f8_arguments_that_are_nearly_json_are_repaired_recorded_and_run(
+    arguments: str,
+) -> None:
+    result, backend = await run(reply(tool_calls=[("weather", arguments)]), reply("ok"))
+    assert RAN == [{"city": "Paris"}]
+    [outcome] = result.tool_calls
+    assert outcome.executed
+    assert outcome.call.repairs
+    [turn] = [m for m in backend.requests[1].json["messages"] if m["role"] == "assistant"]
+    assert from_json(turn["tool_calls"][0]["function"]["arguments"]) == {"city": "Paris"}
+
+
+SEVERAL = {
+    "apostrophe": "{'city': 'L'Aquila'}",
+    "inner quotes": '{"city": "the "old" one"}',
+    "two objects": '{"city": "Paris"}{"city": "Rome"}',
+    "no value": '{"city": }',
+    "nan": '{"city": NaN,}',
+}
+
+
+@pytest.mark.parametrize("arguments", SEVERAL.values(), ids=SEVERAL.keys())
+async def test_f8_arguments_of_several_readings_are_refused_and_explained(arguments: str) -> None:
+    _, backend = await run(reply(tool_calls=[("weather", arguments)]), reply("ok"))
+    assert RAN == []
+    sent = backend.requests[1].json["messages"]
+    assert "NOT executed" in sent[-1]["content"]
+    assert isinstance(from_json(sent[-2]["tool_calls"][0]["function"]["arguments"]), dict)
+
+
 async def test_f9_arguments_as_an_object_run() -> None:
     call = {
         "id": "c",
@@ -154,10 +194,13 @@ async def test_f10_a_call_of_a_reply_cut_at_the_limit_never_runs(arguments: str)
     assert RAN == []
 
 
+@pytest.mark.parametrize("arguments", ['{"city": "Par', "{city: 'Par", '{"city": "Paris",'])
 @pytest.mark.parametrize("finish", ["stop", "tool_calls"])
-async def test_f10_cut_arguments_with_a_clean_finish_are_refused_and_explained(finish: str) -> None:
+async def test_f10_cut_arguments_with_a_clean_finish_are_refused_and_explained(
+    finish: str, arguments: str
+) -> None:
     result, backend = await run(
-        reply(tool_calls=[("weather", '{"city": "Par')], finish_reason=finish), reply("ok")
+        reply(tool_calls=[("weather", arguments)], finish_reason=finish), reply("ok")
     )
     assert RAN == []
     sent = backend.requests[1].json["messages"]

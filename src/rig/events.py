@@ -52,6 +52,7 @@ class RunResult(Generic[OutputT_co]):
     Attributes:
         text: the last visible text, without reasoning.
         output: the typed value when `output=` was a model, else None.
+        output_repairs: what the JSON of `output` needed to be JSON; usually nothing.
         iterations: completed rounds of request and reply.
         tool_calls: every call that was answered, in order.
         usage: the sum over all replies.
@@ -72,6 +73,7 @@ class RunResult(Generic[OutputT_co]):
     termination: Termination | None = Termination.COMPLETED
     refusal: str | None = None
     pending: tuple[ToolCall, ...] = ()
+    output_repairs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,9 +4,11 @@ from typing import Annotated, Any
 import anyio
 import pytest
 from pydantic import AfterValidator, BaseModel
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from rig.agent.calling import MAX_NAMES, ReadyCall, admit, execute
+from rig.agent.calls import MALFORMED as MALFORMED_ANSWER
+from rig.agent.calls import TRUNCATED as TRUNCATED_ANSWER
 from rig.agent.results import MAX_ERROR_CHARS
 from rig.agent.toolbox import Toolbox
 from rig.agent.tools import Tool, ToolContext, tool
@@ -123,6 +125,94 @@ async def test_cut_arguments_are_answered_in_other_words_than_malformed_ones(
     cut = await answer([multiply], "multiply", arguments)
     malformed = await answer([multiply], "multiply", "not json")
     assert cut.content != malformed.content
+
+
+GATE_TRUNCATED = [
+    '{"path":"a.java","content":"public class Big {',
+    '{"path":"a.java",',
+    "{",
+    '{"path":"a.java","items":[1,2,',
+    "{path:'a.java', content:'public class Big {",
+    '```json\n{"path":"a.java",',
+    "{'path':",
+]
+GATE_MALFORMED = [
+    '"hello"',
+    "[1,2]",
+    "42",
+    "null",
+    '{"path": <function>}',
+    "not json at all",
+    '{"a" "b"}',
+    '{"a": }',
+    '{"path":"a"}{"path":"b"}',
+    '{"path":"a"} trailing',
+    '{"path":"a",}{"path":"b",}',
+    "{'path':'it's'}",
+    '{"path":"say "hi" to him"}',
+    '{"path":NaN,}',
+]
+GATE_REPAIRED = {
+    "trailing comma": ('{"path":"a.java",}', ("trailing_comma",)),
+    "single quotes": ("{'path':'a.java'}", ("single_quotes",)),
+    "bare key": ('{path:"a.java"}', ("bare_key",)),
+    "python": ('{"path":"a.java","items":None}', ("python_literal", "items: left out null")),
+    "fence": ('```json\n{"path":"a.java"}\n```', ("fence", "label")),
+    "comment": ('{"path":"a.java" // the file\n}', ("comment",)),
+    "closer": ('{"path":"a.java"}}', ("stray_closer",)),
+    "nested text, near-json too": (
+        '{"path":"a.java","items":"[1, 2,]",}',
+        ("trailing_comma", "items: decoded JSON text (trailing_comma)"),
+    ),
+}
+
+
+def recording(ran: list[object]) -> Tool:
+    schema = {
+        "type": "object",
+        "properties": {
+            "path": {"type": "string"},
+            "content": {"type": "string"},
+            "items": {"type": "array"},
+        },
+    }
+    return Tool("write_file", "Write a file.", schema, ran.append)
+
+
+@pytest.mark.parametrize("arguments", ["", " \n", "{}", '{"path":"a.java"}'])
+async def test_the_gate_lets_pass_what_is_an_object(arguments: str) -> None:
+    ran: list[object] = []
+    outcome = await answer([recording(ran)], "write_file", arguments)
+    assert (outcome.executed, outcome.call.repairs) == (True, ())
+    assert len(ran) == 1
+
+
+@pytest.mark.parametrize(("arguments", "repairs"), GATE_REPAIRED.values(), ids=GATE_REPAIRED.keys())
+async def test_the_gate_repairs_what_has_one_reading_and_tells_of_it(
+    arguments: str, repairs: tuple[str, ...]
+) -> None:
+    ran: list[Any] = []
+    outcome = await answer([recording(ran)], "write_file", arguments)
+    assert (outcome.executed, outcome.call.repairs) == (True, repairs)
+    assert ran[0]["path"] == "a.java"
+    assert from_json(outcome.call.arguments) == ran[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        *((text, TRUNCATED_ANSWER) for text in GATE_TRUNCATED),
+        *((text, MALFORMED_ANSWER) for text in GATE_MALFORMED),
+    ],
+    ids=lambda text: text[:30],
+)
+async def test_the_gate_runs_nothing_that_is_cut_or_has_no_reading(
+    arguments: str, told: str
+) -> None:
+    ran: list[object] = []
+    outcome = await answer([recording(ran)], "write_file", arguments)
+    assert (outcome.content, outcome.executed, ran) == (told, False, [])
+    assert outcome.call.arguments == arguments
 
 
 UNFIT = {

@@ -39,7 +39,17 @@ def test_debris_around_an_object_goes(arguments: str) -> None:
     assert REPLACED not in sent.repairs
 
 
+@pytest.mark.parametrize("arguments", ['{"a": 1,}', "{'a': 1}", "{a: 1} // one"])
+def test_near_json_goes_out_repaired(arguments: str) -> None:
+    sent = sendable(call(arguments))
+    assert from_json(sent.arguments) == {"a": 1}
+    assert sent.repairs
+    assert REPLACED not in sent.repairs
+
+
 UNUSABLE = {
+    "near-json, cut": ("{path: 'a.java', content: 'public class", TRUNCATED),
+    "near-json of several readings": ("{'a': 'it's'}", MALFORMED),
     "cut in a string": ('{"path": "a.java", "content": "public class', TRUNCATED),
     "cut after a colon": ('{"a":', TRUNCATED),
     "only a brace": ("{", TRUNCATED),

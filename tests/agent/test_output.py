@@ -1,15 +1,21 @@
 import datetime as dt
 import enum
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
 from annotated_types import Gt
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import from_json
 from typing_extensions import TypedDict
 
-from rig.agent.output import Output, Rejected, output_for
+from rig.agent.output import Accepted, Output, Rejected, output_for
 from rig.errors import InvalidJSONError, InvalidRequestError, NotJSONError
+
+DATA = Path(__file__).parent.parent / "data" / "text"
 
 
 class City(BaseModel):
@@ -78,8 +84,91 @@ ACCEPTED = {
 @pytest.mark.parametrize(("kind", "text", "value"), ACCEPTED.values(), ids=ACCEPTED.keys())
 def test_an_answer_is_read_as_its_type(kind: Any, text: str, value: object) -> None:
     read = output_for(kind).read(text)
-    assert read == value
-    assert type(read) is type(value)
+    assert read == Accepted(value=value)
+    assert isinstance(read, Accepted)
+    assert type(read.value) is type(value)
+
+
+REPAIRED = {
+    "trailing comma": (City, '{"name": "Paris", "people": 2000000,}', PARIS, ("trailing_comma",)),
+    "python's": (City, "{'name': 'Paris', 'people': 2000000}", PARIS, ("single_quotes",)),
+    "in prose and fence": (
+        City,
+        "Here:\n```json\n{name: 'Paris', people: 2000000}\n```\nDone.",
+        PARIS,
+        ("bare_key", "single_quotes"),
+    ),
+    "behind a thought": (
+        dict[str, int],
+        '<think>{"a": 1}</think>{"b": 2,}',
+        {"b": 2},
+        ("trailing_comma",),
+    ),
+    "the whole, not the part that is whole": (
+        dict[str, Any],
+        '{"facts": [{"likes": "tea"},], "user": {"name": "Ann"},}',
+        {"facts": [{"likes": "tea"}], "user": {"name": "Ann"}},
+        ("trailing_comma",),
+    ),
+    "strict ones before repaired ones": (
+        City,
+        f"Not {{'name': 'Paris', 'people': 1, 'more': 'than asked'}} but {OBJECT}",
+        PARIS,
+        (),
+    ),
+    "repaired, where the strict one does not fit": (
+        City,
+        '{"properties": {"name": {"type": "string"}}} {"name": "Paris", "people": 2000000,}',
+        PARIS,
+        ("trailing_comma",),
+    ),
+    "list in an object": (list[int], '{"value": [1, 2,]}', [1, 2], ("trailing_comma",)),
+    "bare list": (list[int], "[1, 2,]", [1, 2], ("trailing_comma",)),
+    "bare list of objects": (
+        list[City],
+        "```\n[{name: 'Paris', 'people': 2000000}]\n```",
+        [PARIS],
+        ("bare_key", "single_quotes"),
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "value", "repairs"), REPAIRED.values(), ids=REPAIRED.keys()
+)
+def test_an_answer_that_is_nearly_json_is_repaired_and_that_is_told(
+    kind: Any, text: str, value: object, repairs: tuple[str, ...]
+) -> None:
+    assert output_for(kind).read(text) == Accepted(value=value, repairs=repairs)
+
+
+def reported() -> list[Any]:
+    lines = (DATA / "json-output.jsonl").read_text(encoding="utf-8").splitlines()
+    return [pytest.param(row, id=row["id"]) for row in map(from_json, lines)]
+
+
+@pytest.mark.parametrize("row", reported())
+def test_a_reported_answer_is_read_as_an_object(row: dict[str, Any]) -> None:
+    read = output_for(dict[str, Any]).read(row["input"])
+    expected = row.get("repaired", row.get("json"))
+    if expected is None:
+        assert isinstance(read, Rejected)
+        assert read.error().code == row["error"]
+    else:
+        assert isinstance(read, Accepted)
+        assert read.value == expected
+        assert bool(read.repairs) is ("repaired" in row)
+
+
+@given(
+    st.text()
+    | st.lists(st.sampled_from(["{", "}", '"', "a", ":", ",", "[", "]", "1", "\ud800", "'"])).map(
+        "".join
+    )
+)
+def test_any_answer_is_read_or_rejected(text: str) -> None:
+    for kind in (dict, list[int], City):
+        assert isinstance(output_for(kind).read(text), Accepted | Rejected)
 
 
 REJECTED = {
@@ -93,6 +182,10 @@ REJECTED = {
     "out of bounds": (Annotated[int, Gt(0)], '{"value": 0}', True),
     "no such literal": (Literal["yes", "no"], "maybe", False),
     "too long": (Annotated[str, Field(max_length=3)], '{"value": "abcd"}', True),
+    "nearly json, but it does not fit": (City, '{"name": "Paris",}', True),
+    "nearly json, but cut": (City, "{name: 'Paris', people: 2000000", True),
+    "nearly json, a list of other things": (list[int], "['one',]", True),
+    "of several readings": (City, '{"name": "the "old" one", "people": 1}', True),
     "an enormous number": (int, "9" * 5_000, False),
     "text that is json of another type": (
         Annotated[str, Field(min_length=1)],
@@ -148,7 +241,7 @@ def test_the_same_type_is_built_once() -> None:
 def test_a_type_that_can_not_be_hashed_is_built_all_the_same() -> None:
     kind: Any = Annotated[int, Field(json_schema_extra={"examples": [1]}), {"not": "hashable"}]
     assert isinstance(output_for(kind), Output)
-    assert output_for(kind).read("3") == 3
+    assert output_for(kind).read("3") == Accepted(value=3)
 
 
 class Opaque:

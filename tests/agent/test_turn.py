@@ -408,6 +408,15 @@ def test_a_typed_answer_is_read() -> None:
     assert isinstance(step, Finish)
     assert step.result.output == {"a": 1}
     assert step.result.text == '{"a": 1}'
+    assert step.result.output_repairs == ()
+
+
+def test_a_typed_answer_that_had_to_be_repaired_says_so() -> None:
+    step = next_step(state(**TYPED), Reply(text="{'a': 1,}"))
+    assert isinstance(step, Finish)
+    assert step.result.output == {"a": 1}
+    assert step.result.output_repairs == ("single_quotes", "trailing_comma")
+    assert step.result.text == "{'a': 1,}"
 
 
 def test_a_typed_answer_that_does_not_match_is_asked_for_once_more() -> None:

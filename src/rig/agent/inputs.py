@@ -6,17 +6,26 @@ against a model's text can take for ever.
 """
 
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any, cast
 
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
 from rig.agent.results import MAX_PROBLEMS, bounded_problems, path_of
+from rig.text.coerce import read_typed
+from rig.text.schema_types import (
+    declared_types,
+    is_equal,
+    is_type,
+    listed,
+    schema_choices,
+    schema_types,
+    type_of,
+)
 
 Path = tuple[int | str, ...]
 
-_ANYTHING = frozenset[str]()
 _SHOWN_CHOICES = 20
 
 
@@ -35,8 +44,8 @@ def mend_input(schema: Mapping[str, Any], value: object) -> tuple[object, tuple[
     """The input as its schema lets it be read, and what was changed; for inputs that failed a check.
 
     Text where the schema takes no text is decoded as JSON if that gives a type it does take
-    (pydantic/pydantic-ai 5259), and null for a parameter that may be left out, but not be null, is
-    left out. Nothing else is touched.
+    (pydantic/pydantic-ai 5259), an object or array also when it is only nearly JSON. Null for a
+    parameter that may be left out, but not be null, is left out. Nothing else is touched.
 
     Args:
         schema: the JSON schema of the input, without references.
@@ -52,24 +61,24 @@ def _problems(schema: object, value: object, path: Path) -> Iterator[str]:
     if not isinstance(schema, Mapping):
         return
     node = cast("Mapping[str, Any]", schema)
-    kinds = _types(node.get("type"))
-    if kinds and not any(_is(value, kind) for kind in kinds):
-        yield f"{path_of(path)}: must be {' or '.join(sorted(kinds))}, not {_type_of(value)}"
+    kinds = declared_types(node.get("type"))
+    if kinds and not any(is_type(value, kind) for kind in kinds):
+        yield f"{path_of(path)}: must be {' or '.join(sorted(kinds))}, not {type_of(value)}"
         return
     yield from (f"{path_of(path)}: {problem}" for problem in _own_problems(node, value))
     yield from _part_problems(node, value, path)
-    for part in _listed(node, "allOf"):
+    for part in listed(node, "allOf"):
         yield from _problems(part, value, path)
     for key in ("anyOf", "oneOf"):
-        forms = _listed(node, key)
+        forms = listed(node, key)
         if forms and all(next(_problems(form, value, path), None) for form in forms):
             yield f"{path_of(path)}: fits none of the allowed forms"
 
 
 def _own_problems(node: Mapping[str, Any], value: object) -> Iterator[str]:
     """What is wrong with the value itself, without the values in it."""
-    choices = [node["const"]] if "const" in node else _listed(node, "enum")
-    if choices and not any(_equal(value, choice) for choice in choices):
+    choices = schema_choices(node)
+    if choices and not any(is_equal(value, choice) for choice in choices):
         shown = ", ".join(to_json(choice).decode() for choice in choices[:_SHOWN_CHOICES])
         yield f"must be one of {shown}{', ...' if len(choices) > _SHOWN_CHOICES else ''}"
     if isinstance(value, str):
@@ -118,7 +127,7 @@ def _property_problems(
     node: Mapping[str, Any], value: dict[str, object], path: Path
 ) -> Iterator[str]:
     properties = _properties(node)
-    for name in _listed(node, "required"):
+    for name in listed(node, "required"):
         if isinstance(name, str) and name not in value:
             yield f"{path_of((*path, name))}: is required, but missing"
     others = node.get("additionalProperties") if "patternProperties" not in node else None
@@ -133,7 +142,7 @@ def _mended(schema: object, value: object, path: Path, repairs: list[str]) -> ob
     if not isinstance(schema, Mapping):
         return value
     node = cast("Mapping[str, Any]", schema)
-    kinds = _kinds(node)
+    kinds = schema_types(node)
     if isinstance(value, str) and kinds and "string" not in kinds:
         return _decoded(node, kinds, value, path, repairs)
     if isinstance(value, dict):
@@ -151,26 +160,24 @@ def _mended(schema: object, value: object, path: Path, repairs: list[str]) -> ob
 def _decoded(
     node: Mapping[str, Any], kinds: frozenset[str], text: str, path: Path, repairs: list[str]
 ) -> object:
-    try:
-        value: object = from_json(text, allow_inf_nan=False)
-    except ValueError:
+    typed = read_typed(text, kinds)
+    if typed is None:
         return text
+    repaired = f" ({', '.join(typed.repairs)})" if typed.repairs else ""
+    repairs.append(f"{path_of(path)}: decoded JSON text{repaired}")
     # A string in the string is not what was asked for either, so this ends after one step.
-    if not any(_is(value, kind) for kind in kinds):
-        return text
-    repairs.append(f"{path_of(path)}: decoded JSON text")
-    return _mended(node, value, path, repairs)
+    return _mended(node, typed.value, path, repairs)
 
 
 def _mended_object(
     form: Mapping[str, Any], value: dict[str, object], path: Path, repairs: list[str]
 ) -> dict[str, object]:
     properties = _properties(form)
-    required = set(_listed(form, "required"))
+    required = set(listed(form, "required"))
     mended: dict[str, object] = {}
     for name, item in value.items():
         schema = properties.get(name)
-        kinds = _kinds(schema)
+        kinds = schema_types(schema)
         if item is None and kinds and "null" not in kinds and name not in required:
             repairs.append(f"{path_of((*path, name))}: left out null")
         else:
@@ -180,74 +187,16 @@ def _mended_object(
 
 def _form(node: Mapping[str, Any], keyword: str) -> Mapping[str, Any]:
     """The node, or the first of its alternatives, that has the keyword."""
-    options = [node, *(form for key in ("anyOf", "oneOf", "allOf") for form in _listed(node, key))]
+    options = [node, *(form for key in ("anyOf", "oneOf", "allOf") for form in listed(node, key))]
     for option in options:
         if isinstance(option, Mapping) and keyword in option:
             return cast("Mapping[str, Any]", option)
     return node
 
 
-def _kinds(schema: object) -> frozenset[str]:
-    """The JSON types a schema takes; empty when it takes anything, or says so in another way."""
-    if not isinstance(schema, Mapping):
-        return _ANYTHING
-    node = cast("Mapping[str, Any]", schema)
-    if "type" in node:
-        return _types(node["type"])
-    if "const" in node or "enum" in node:
-        choices = [node["const"]] if "const" in node else _listed(node, "enum")
-        return frozenset(_type_of(choice) for choice in choices)
-    forms = _listed(node, "anyOf") or _listed(node, "oneOf")
-    kinds = [_kinds(form) for form in forms]
-    return frozenset[str]().union(*kinds) if all(kinds) else _ANYTHING
-
-
-def _types(declared: object) -> frozenset[str]:
-    if isinstance(declared, str):
-        return frozenset({declared})
-    if isinstance(declared, Sequence):
-        return frozenset(
-            kind for kind in cast("Sequence[object]", declared) if isinstance(kind, str)
-        )
-    return _ANYTHING
-
-
-def _is(value: object, kind: str) -> bool:
-    if kind == "integer":
-        # JSON Schema 2020-12, 6.1.1: 1.0 is an integer.
-        return _type_of(value) == "integer" or (isinstance(value, float) and value.is_integer())
-    if kind == "number":
-        return _type_of(value) in {"integer", "number"}
-    return _type_of(value) == kind
-
-
-def _type_of(value: object) -> str:
-    return next((name for kind, name in _NAMES if isinstance(value, kind)), "object")
-
-
-# bool before int: Python's bool is one.
-_NAMES = (
-    (bool, "boolean"),
-    (int, "integer"),
-    (float, "number"),
-    (str, "string"),
-    (list, "array"),
-    (type(None), "null"),
-)
-
-
-def _equal(value: object, choice: object) -> bool:
-    return value == choice and isinstance(value, bool) == isinstance(choice, bool)
-
-
 def _number(node: Mapping[str, Any], key: str) -> float | None:
     value = node.get(key)
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def _listed(node: Mapping[str, Any], key: str) -> list[Any]:
-    value: list[Any] | None = node.get(key)
-    return value if isinstance(value, list) else []
 
 
 def _properties(node: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -256,5 +205,5 @@ def _properties(node: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _item_schema(node: Mapping[str, Any], index: int) -> object:
-    first = _listed(node, "prefixItems")
+    first = listed(node, "prefixItems")
     return first[index] if index < len(first) else node.get("items")

@@ -14,7 +14,7 @@ from typing import Any, Generic, Literal, TypeVar, cast
 
 from pydantic import PydanticUserError, TypeAdapter, ValidationError, create_model
 from pydantic.errors import PydanticUndefinedAnnotation
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from rig.agent.prompt import output_instructions
 from rig.agent.results import problems_of
@@ -22,6 +22,8 @@ from rig.agent.schema import Schema, inline
 from rig.errors import InvalidJSONError, InvalidRequestError, NotJSONError
 from rig.messages import as_object
 from rig.text.json_object import decode_json_object
+from rig.text.json_repair import Repair, repair_json, repair_objects
+from rig.text.reasoning import strip_reasoning
 
 MAX_CACHED_TYPES = 64
 """Output types whose validators are kept: building one takes 35 us to some ms, and a service uses few."""
@@ -53,6 +55,19 @@ class Rejected:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted(Generic[OutputT]):
+    """A value of the type.
+
+    Attributes:
+        value: the value.
+        repairs: what its JSON needed to be JSON, see `rig.text.json_repair.Repair`; usually nothing.
+    """
+
+    value: OutputT
+    repairs: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Output(Generic[OutputT]):
     """How a run reads its answer.
@@ -73,14 +88,17 @@ class Output(Generic[OutputT]):
     bare: TypeAdapter[OutputT]
     instructions: str = ""
 
-    def read(self, text: str) -> "OutputT | Rejected":
+    def read(self, text: str) -> Accepted[OutputT] | Rejected:
         """The value in an answer.
+
+        JSON that is nearly JSON is repaired where nothing in the answer is strict JSON that fits, but
+        never closed. Of a broken object nothing inside is taken while the whole can be repaired.
 
         Args:
             text: the visible text of the answer.
         """
         if self.shape == "text":
-            return cast("OutputT", text)
+            return Accepted(value=cast("OutputT", text))
         if self.shape == "object":
             return self._read_object(text)
         # In a list of objects the scan for an object would find one of the list's own.
@@ -88,35 +106,51 @@ class Output(Generic[OutputT]):
         if text.lstrip().startswith("["):
             readers.reverse()
         first = readers[0](text)
-        if not isinstance(first, Rejected):
+        if isinstance(first, Accepted):
             return first
         second = readers[1](text)
         if isinstance(second, Rejected) and (first.is_json or not second.is_json):
             return first
         return second
 
-    def _read_object(self, text: str) -> "OutputT | Rejected":
+    def _read_object(self, text: str) -> Accepted[OutputT] | Rejected:
+        objects = sorted(_outer_objects(text), key=_rank)
+        if any(one.repairs for one in objects):
+            for one in objects:
+                try:
+                    return Accepted(value=self._checked(one.text), repairs=one.repairs)
+                except ValidationError:
+                    continue
         try:
-            found = decode_json_object(text, validate=self._fits)
+            return Accepted(value=self._value(decode_json_object(text, validate=self._fits)))
         except NotJSONError:
             return Rejected(problem="it holds no JSON object", is_json=False)
         except InvalidJSONError:
-            return self._rejected(text)
-        return self._value(found)
+            return self._rejected(text, objects)
 
-    def _read_bare(self, text: str) -> OutputT | Rejected:
+    def _read_bare(self, text: str) -> Accepted[OutputT] | Rejected:
         text = _FENCE.sub("", text).strip()
         try:
-            return self.bare.validate_json(text)
+            return Accepted(value=self.bare.validate_json(text))
         except ValidationError as error:
             is_json = error.errors(include_input=False)[0]["type"] != "json_invalid"
             problems = problems_of(error)
         if not is_json:
             try:
-                return self.bare.validate_python(text)  # a word without quotes, a date
+                return Accepted(value=self.bare.validate_python(text))  # a bare word, a date
             except ValidationError:
                 pass
+            repaired = repair_json(text, arrays=True)
+            if repaired.kind == "repaired":
+                return self._read_repaired(repaired)
         return Rejected(problem="\n".join(problems), is_json=is_json)
+
+    def _read_repaired(self, repaired: Repair) -> Accepted[OutputT] | Rejected:
+        try:
+            value = self.bare.validate_json(repaired.text)
+        except ValidationError as error:
+            return Rejected(problem="\n".join(problems_of(error)))
+        return Accepted(value=value, repairs=repaired.repairs)
 
     def _fits(self, found: dict[str, Any]) -> bool:
         try:
@@ -130,18 +164,38 @@ class Output(Generic[OutputT]):
 
         Read as JSON, where pydantic takes text for dates and lists for tuples also in strict models.
         """
-        value = self.adapter.validate_json(to_json(found))
+        return self._checked(to_json(found))
+
+    def _checked(self, json: str | bytes) -> OutputT:
+        value = self.adapter.validate_json(json)
         return cast("OutputT", value if self.shape == "object" else value.value)
 
-    def _rejected(self, text: str) -> Rejected:
+    def _rejected(self, text: str, objects: list[Repair]) -> Rejected:
         """What is wrong with the object the text seems to mean."""
         try:
-            self._value(decode_json_object(text))
+            self._checked(objects[0].text if objects else to_json(decode_json_object(text)))
         except ValidationError as error:
             return Rejected(problem="\n".join(problems_of(error)))
         except ValueError:
             pass
-        return Rejected(problem="its JSON can't be parsed")
+        cut = repair_json(text).kind == "truncated"
+        return Rejected(
+            problem="its JSON ends before it is complete" if cut else "its JSON can't be parsed"
+        )
+
+
+def _outer_objects(text: str) -> tuple[Repair, ...]:
+    """The objects of an answer, near-JSON too, none for one that is strict JSON as a whole."""
+    try:
+        from_json(text, allow_inf_nan=False)
+    except (ValueError, TypeError):  # TypeError: lone surrogates in the text
+        return repair_objects(strip_reasoning(text))
+    return ()
+
+
+def _rank(one: Repair) -> tuple[bool, int]:
+    """Strict before repaired ones, then the longest first."""
+    return bool(one.repairs), -len(one.text)
 
 
 def output_for(kind: type[OutputT]) -> Output[OutputT]:

@@ -331,12 +331,15 @@ _RULES: tuple[Callable[[RunState, Reply], Step | None], ...] = (
 def _answer(state: RunState, reply: Reply) -> Step:
     """A reply that is text: the answer, or something that was to be a typed one and is not."""
     state = _with_text_turn(state, reply)
-    output = state.rules.output
-    value: object = output.read(reply.text) if output is not None else None
-    if isinstance(value, Rejected):
-        return _ask_again(state, value)
     over = Termination.BUDGET_EXHAUSTED if _over_budget(state) else Termination.COMPLETED
-    return Finish(result=_result(state, state.closing or over, output=value))
+    ending = state.closing or over
+    if state.rules.output is None:
+        return Finish(result=_result(state, ending))
+    read = state.rules.output.read(reply.text)
+    if isinstance(read, Rejected):
+        return _ask_again(state, read)
+    result = _result(state, ending, output=read.value, output_repairs=read.repairs)
+    return Finish(result=result)
 
 
 def _ask_again(state: RunState, rejected: Rejected) -> Step:
