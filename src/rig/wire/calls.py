@@ -160,10 +160,11 @@ def read_call_arguments(value: object) -> tuple[str, tuple[str, ...]]:
     if _is_json_object(text):
         return text, ()
     mended = mend_escapes(text)
-    if mended != text and _is_json_object(mended):
-        return mended, ("lone_surrogates",)
-    read = read_arguments(text)
-    return (read.text, tuple(read.repairs)) if read.kind == "object" else (text, ())
+    escapes = () if mended == text else ("lone_surrogates",)
+    if escapes and _is_json_object(mended):
+        return mended, escapes
+    read = read_arguments(mended)
+    return (read.text, (*escapes, *read.repairs)) if read.kind == "object" else (text, ())
 
 
 def call_entries(value: object) -> list[Mapping[str, object]]:
