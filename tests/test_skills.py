@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rig.agent.calling import execute
 from rig.agent.tools import ToolContext
-from rig.errors import SkillError, SkillsNotFoundError
+from rig.errors import InvalidRequestError, SkillError, SkillsNotFoundError
 from rig.messages import ToolCall
 from rig.skills import (
     MAX_ENTRIES,
@@ -312,6 +312,36 @@ def test_a_linked_file_and_a_linked_folder_are_read(tmp_path: pathlib.Path) -> N
     assert [skill.name for skill in load_skills(inside)] == ["one", "two"]
 
 
+@pytest.mark.parametrize("given", [None, 5, b"skills", ["skills"], ALPHA])
+def test_what_is_no_path_is_refused_with_a_sentence(given: Any) -> None:
+    with pytest.raises(InvalidRequestError):
+        load_skills(given)
+
+
+HIDDEN = ["a\x1b[2J", "a\tb", "a\x00", "a\u2028b", "\u202eab", "a\x85b"]
+
+
+@pytest.mark.parametrize("name", [*HIDDEN, "a\nb"])
+def test_a_name_that_would_not_show_as_it_is_is_refused(name: str) -> None:
+    with pytest.raises(SkillError):
+        Skill(name, "when", "do")
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_so_is_one_in_a_file(tmp_path: pathlib.Path, name: str) -> None:
+    text = f"---\nname: x{name}y\ndescription: when\n---\ndo\n"
+    with pytest.raises(SkillError) as caught:
+        load_skills(written(tmp_path, {"a.md": text}))
+    assert len(caught.value.problems) == 1
+
+
+@pytest.mark.parametrize("field", ["name", "description", "body", "source"])
+def test_the_fields_of_a_skill_are_text(field: str) -> None:
+    fields: dict[str, Any] = {"name": "a", "description": "b", "body": "c", field: None}
+    with pytest.raises(SkillError):
+        Skill(**fields)
+
+
 def test_a_circle_of_folders_ends(tmp_path: pathlib.Path) -> None:
     written(tmp_path, {"a/SKILL.md": front(name="a", description="d")})
     (tmp_path / "a" / "again").symlink_to(tmp_path)
@@ -481,7 +511,16 @@ async def test_without_skills_a_miss_says_so() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    ["{}", '{"name": 1}', '{"name": null}', '{"skill": "alpha"}', "no json", "[]", '{"name": "alp'],
+    [
+        "{}",
+        '{"name": 1}',
+        '{"name": null}',
+        '{"name": "alpha", "more": 1}',
+        '{"skill": "alpha"}',
+        "no json",
+        "[]",
+        '{"name": "alp',
+    ],
 )
 async def test_input_without_a_name_is_an_error(arguments: str) -> None:
     outcome = await loaded([ALPHA], arguments)

@@ -15,11 +15,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from rig.agent.results import one_line
 from rig.agent.tools import Tool
-from rig.errors import SkillError, SkillsNotFoundError, ToolError
+from rig.errors import InvalidRequestError, SkillError, SkillsNotFoundError, ToolError
 
 MAX_SKILL_BYTES = 256 * 1024
 """Bytes of one skill file: about 64,000 tokens, more than most self-hosted models can read at once. The
@@ -55,7 +55,7 @@ class Skill:
         source: the file it was read from, "" for one made in code; no part of a comparison.
 
     Raises:
-        SkillError: name or description is blank.
+        SkillError: name or description is blank, or the name has what can't be printed in it.
     """
 
     name: str
@@ -64,15 +64,23 @@ class Skill:
     source: str = field(default="", compare=False, kw_only=True)
 
     def __post_init__(self) -> None:
+        for key in (*_KEYS, "body", "source"):
+            if not isinstance(getattr(self, key), str):
+                raise SkillError(f"{key} of a skill must be text")
         for key in _KEYS:
             if not getattr(self, key).strip():
                 raise SkillError(f"a skill needs a {key}: {_ADVICE[key]}")
+        if not self.name.isprintable():
+            raise SkillError(f"the name of a skill holds {_UNPRINTABLE}")
 
 
 _ADVICE = {
     "name": "one or more words that the model asks for it by",
     "description": "a sentence that says when to use it",
 }
+
+
+_UNPRINTABLE = "line breaks or control characters: write it as plain words on one line"
 
 
 class _BrokenFileError(Exception):
@@ -97,8 +105,13 @@ def load_skills(directory: str | Path | Traversable) -> tuple[Skill, ...]:
         SkillsNotFoundError: the directory does not exist; also a `FileNotFoundError`.
         SkillError: it is no directory or can't be read, or files are broken. One error lists every
             problem, and nothing is loaded as long as there is one.
+        InvalidRequestError: what was given is no path at all.
     """
     root = Path(directory) if isinstance(directory, str) else directory
+    if not callable(getattr(root, "iterdir", None)):
+        raise InvalidRequestError(
+            f"load_skills takes the path of a directory, not a {type(root).__name__}"
+        )
     files, problems = _skill_files(root)
     skills: dict[str, Skill] = {}
     for label, file in files:
@@ -122,6 +135,30 @@ def load_skills(directory: str | Path | Traversable) -> tuple[Skill, ...]:
     return tuple(skills[name] for name in sorted(skills))
 
 
+def checked_skills(skills: object) -> tuple[Skill, ...]:
+    """The skills somebody gave, once through where it is an iterator.
+
+    Args:
+        skills: any number of `Skill`; None is none.
+
+    Raises:
+        InvalidRequestError: it is something else, a path for example.
+    """
+    if skills is None:
+        return ()
+    if isinstance(skills, str | Path):
+        raise InvalidRequestError("skills must be loaded first: skills=load_skills(directory)")
+    if isinstance(skills, Skill) or not isinstance(skills, Iterable):
+        raise InvalidRequestError("skills must be a list of skills: put a single one in brackets")
+    given = tuple(cast("Iterable[object]", skills))
+    for skill in given:
+        if not isinstance(skill, Skill):
+            raise InvalidRequestError(
+                f"skills holds a {type(skill).__name__}, which is no Skill: see load_skills"
+            )
+    return cast("tuple[Skill, ...]", given)
+
+
 def merge_skills(base: Iterable[Skill], overrides: Iterable[Skill]) -> tuple[Skill, ...]:
     """Both collections by name, sorted; an override replaces the whole skill of its name.
 
@@ -129,7 +166,7 @@ def merge_skills(base: Iterable[Skill], overrides: Iterable[Skill]) -> tuple[Ski
         base: for example the skills a package ships.
         overrides: for example those of its user.
     """
-    by_name = {skill.name: skill for skill in (*base, *overrides)}
+    by_name = {skill.name: skill for skill in (*checked_skills(base), *checked_skills(overrides))}
     return tuple(by_name[name] for name in sorted(by_name))
 
 
@@ -167,7 +204,7 @@ def load_skill_tool(skills: Iterable[Skill]) -> Tool:
         name["enum"] = list(bodies)
 
     async def load_skill(input: dict[str, object]) -> str:  # noqa: A002  the name of the contract
-        return _loaded(bodies, input.get("name"))
+        return _loaded(bodies, input.get("name"), alone=len(input) == 1)
 
     return Tool(
         "load_skill",
@@ -187,13 +224,13 @@ def load_skill_tool(skills: Iterable[Skill]) -> Tool:
     )
 
 
-def _loaded(bodies: dict[str, str], name: object) -> str:
+def _loaded(bodies: dict[str, str], name: object, *, alone: bool) -> str:
     """The body of the named skill.
 
     Raises:
-        ToolError: there is no such skill, or no name.
+        ToolError: there is no such skill, no name, or something beside the name.
     """
-    if not isinstance(name, str):
+    if not isinstance(name, str) or not alone:
         raise ToolError('load_skill takes one argument: {"name": "the name of a skill"}')
     body = bodies.get(name.strip())
     if body is not None:
@@ -277,8 +314,8 @@ def _read_skill(label: str, file: Traversable) -> Skill:
     for key in _KEYS:
         if not values.get(key):
             raise _BrokenFileError(f'no {key}: add a line "{key}: {_ADVICE[key]}"')
-    if "\n" in values["name"]:
-        raise _BrokenFileError("the name has several lines: write it on one")
+    if not values["name"].isprintable():
+        raise _BrokenFileError(f"the name holds {_UNPRINTABLE}")
     return Skill(values["name"], values["description"], body, source=label)
 
 

@@ -42,9 +42,13 @@ OPENINGS = {
         ("s\n\nmore", [Message(role="system", content="s"), USER], "p"),
         [("system", "s\n\nmore"), ("user", "a"), ("user", "p")],
     ),
-    "the history brings another system": (
-        ("s", [Message(role="system", content="t"), USER], "p"),
-        [("system", "s"), ("system", "t"), ("user", "a"), ("user", "p")],
+    "the history brings other systems": (
+        (
+            "s",
+            [Message(role="system", content="t"), USER, Message(role="system", content="u")],
+            "p",
+        ),
+        [("system", "s"), ("user", "a"), ("user", "p")],
     ),
     "the history brings the only system": (
         ("", [Message(role="system", content="t"), USER], "p"),

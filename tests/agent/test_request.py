@@ -69,6 +69,7 @@ BAD = {
     "no max_tokens": {"max_tokens": None},
     "model of no kind": {"model": None},
     "system of no kind": {"system": None},
+    "instructions of no kind": {"instructions": None},
     "one round too many": {"max_iterations": MAX_ITERATIONS + 1},
     "negative rounds": {"max_iterations": -1},
     "rounds as a flag": {"max_iterations": True},
@@ -143,3 +144,9 @@ def test_a_prompt_of_parts_is_read_into_parts() -> None:
     image = ImagePart.from_bytes("image/png", b"\x89PNG")
     made = request([{"type": "text", "text": "look"}, image])
     assert made.prompt == (TextPart(text="look"), image)
+
+
+def test_what_tools_are_handed_is_not_shown() -> None:
+    made = request(deps={"password": "hunter2"})
+    assert "hunter2" not in repr(made)
+    assert made.deps == {"password": "hunter2"}

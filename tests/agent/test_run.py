@@ -104,6 +104,33 @@ async def test_a_run_asks_once_and_returns_the_answer() -> None:
     assert [turn.role for turn in result.messages] == ["system", "user", "assistant"]
 
 
+async def test_instructions_are_sent_with_every_request_and_not_kept() -> None:
+    model = ScriptedModel(calling("look"), '{"value": 3}', "c")
+    first = await ask(
+        model, system="s", instructions="only now", tools=[Recorder().tool], output=int
+    )
+    for request in model.requests:
+        head = request.messages[0].text
+        assert head.startswith("s\n\nonly now\n\n")
+        assert head.count("only now") == 1
+    assert first.messages[0] == Message(role="system", content="s")
+    await ask(model, "more", history=first.messages)
+    assert model.requests[2].messages[0].content == "s"
+
+
+async def test_another_system_prompt_replaces_that_of_the_history() -> None:
+    model = ScriptedModel("a", "b", "c")
+    first = await ask(model, system="one")
+    second = await ask(model, "more", system="two", history=first.messages)
+    third = await ask(model, "more", history=second.messages)
+    assert [sent(request)[0] for request in model.requests] == [
+        ("system", "one"),
+        ("system", "two"),
+        ("system", "two"),
+    ]
+    assert [turn.role for turn in third.messages].count("system") == 1
+
+
 async def test_tools_are_offered_in_the_order_given() -> None:
     model = ScriptedModel("b")
     given = [Recorder(name).tool for name in ("zeta", "alpha", "mid")]
@@ -676,14 +703,21 @@ async def test_a_resumed_run_may_say_something_too() -> None:
     assert [role for role, _ in sent(model.requests[1])] == ["user", "assistant", "tool", "user"]
 
 
-async def test_calls_that_wait_are_not_run_by_a_run_about_something_else() -> None:
+async def test_calls_that_wait_are_declined_by_a_run_about_something_else() -> None:
     erase, _ = erasing()
     model = ScriptedModel(calling("erase"), "hello")
     waiting = await ask(model, tools=[erase.tool])
-    result = await ask(model, "hello?", tools=[erase.tool], history=waiting.messages)
+    told: list[RunEvent] = []
+    result = await ask(
+        model, "never mind", tools=[erase.tool], history=waiting.messages, on_event=told.append
+    )
     assert erase.inputs == []
-    assert result.tool_calls == ()
-    assert "NOT executed" in model.requests[1].messages[2].text
+    finished = [event.outcome for event in told if isinstance(event, ToolFinished)]
+    assert finished == list(result.tool_calls)
+    assert [(one.call.name, one.is_error, one.executed) for one in finished] == [
+        ("erase", True, False)
+    ]
+    assert sent(model.requests[1])[2:] == [("tool", f"error: {DECLINED}"), ("user", "never mind")]
 
 
 async def test_answers_given_before_the_pause_keep_their_place() -> None:

@@ -2,19 +2,28 @@
 
 import dataclasses
 import inspect
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rig import (
+    Budget,
+    ChatOptions,
     Client,
     InvalidRequestError,
+    Message,
     NotConfiguredError,
+    Reply,
     RunEvent,
     RunFinished,
     RunRequest,
     Skill,
+    ToolCall,
+    load_skill_tool,
     tool,
 )
+from rig.client import running
 from rig.client.running import RunMixin, RunOptions
 from rig.testing import FakeBackend, ScriptedModel, reply
 
@@ -26,9 +35,104 @@ def test_the_keywords_of_run_stand_three_times_and_are_the_same() -> None:
     keywords = {name for name in signature if name not in {"self", "prompt", "output"}}
     fields = {field.name: field for field in dataclasses.fields(RunRequest)}
     assert keywords == set(RunOptions.__annotations__)
-    assert keywords - {"skills"} == set(fields) - {"prompt", "output"}
+    assert keywords - {"skills"} == set(fields) - {"prompt", "output", "instructions"}
     for name in keywords - {"skills", "max_tokens", "model"}:
         assert signature[name].default == fields[name].default, name
+
+
+@tool
+async def look() -> str:
+    """Look."""
+    return "found"
+
+
+def agree(_call: ToolCall) -> bool:
+    return True
+
+
+def watch(_event: RunEvent) -> None:
+    return None
+
+
+WAITING = [Message(role="assistant", tool_calls=(ToolCall(id="1", name="look"),))]
+KEYWORDS: dict[str, tuple[object, object]] = {
+    "max_tokens": (77, 77),
+    "model": ("other", "other"),
+    "system": ("s", "s"),
+    "tools": ([look], (look,)),
+    "max_iterations": (3, 3),
+    "temperature": (0.25, 0.25),
+    "output": (int, int),
+    "history": (WAITING, tuple(WAITING)),
+    "budget": (Budget(tokens=5), Budget(tokens=5)),
+    "options": (ChatOptions(top_p=0.5), ChatOptions(top_p=0.5)),
+    "on_limit": ("answer", "answer"),
+    "on_event": (watch, watch),
+    "confirm": (agree, agree),
+    "approve": (["1"], ("1",)),
+    "deps": ("d", "d"),
+    "stream": (True, True),
+}
+
+
+def test_the_table_of_keywords_is_whole() -> None:
+    assert set(KEYWORDS) == (set(RunOptions.__annotations__) | {"output"}) - {"skills"}
+
+
+async def arrived(monkeypatch: pytest.MonkeyPatch, way: str, keywords: Any) -> RunRequest[Any]:
+    """The request that the keywords of one of the two ways make."""
+    requests: list[RunRequest[Any]] = []
+
+    async def asked(_model: object, request: RunRequest[Any]) -> None:
+        requests.append(request)
+
+    def begun(_model: object, request: RunRequest[Any]) -> None:
+        requests.append(request)
+
+    monkeypatch.setattr(running, "run", asked)
+    monkeypatch.setattr(running, "stream_run", begun)
+    if way == "run":
+        await ScriptedModel().run("Hi", **keywords)
+    else:
+        ScriptedModel().run_stream("Hi", **keywords)
+    return requests[0]
+
+
+@pytest.mark.parametrize("way", ["run", "run_stream"])
+@pytest.mark.parametrize("name", KEYWORDS)
+async def test_every_keyword_arrives(monkeypatch: pytest.MonkeyPatch, way: str, name: str) -> None:
+    given, expected = KEYWORDS[name]
+    needed = {"history": WAITING} if name == "approve" else {}
+    request = await arrived(monkeypatch, way, {"max_tokens": 8, **needed, name: given})
+    plain = await arrived(monkeypatch, way, {"max_tokens": 8, **needed})
+    assert request.prompt == "Hi"
+    assert getattr(request, name) == expected
+    changed = {name}
+    if name == "temperature":
+        assert request.options == ChatOptions(temperature=0.25)
+        changed.add("options")
+    if way == "run_stream":
+        assert request.stream
+    assert dataclasses.replace(
+        plain, **{one: getattr(request, one) for one in changed}
+    ) == dataclasses.replace(request)
+
+
+async def test_a_stream_can_not_be_given_an_unknown_keyword() -> None:
+    options: Any = {"max_tokens": 8, "maxtokens": 9}
+    with pytest.raises(TypeError, match="maxtokens"):
+        ScriptedModel().run_stream("Hi", **options)
+
+
+@pytest.mark.parametrize("way", ["run", "run_stream"])
+async def test_nothing_may_stand_beside_a_request_that_holds_everything(way: str) -> None:
+    model = ScriptedModel("never")
+    ask: Any = getattr(model, way)
+    with pytest.raises(InvalidRequestError) as caught:
+        await ask(RunRequest("Hi", max_tokens=8), tools=[look], max_tokens=9, skills=[REFUNDS])
+    assert all(name in caught.value.message for name in ("tools", "max_tokens", "skills"))
+    assert "temperature" not in caught.value.message
+    assert model.requests == []
 
 
 async def test_a_run_is_given_as_one_value_too() -> None:
@@ -79,6 +183,42 @@ async def test_without_skills_neither_advertisement_nor_tool_is_sent() -> None:
     body = backend.requests[0].json
     assert "tools" not in body
     assert [message["role"] for message in body["messages"]] == ["user"]
+
+
+async def test_the_advertisement_of_one_run_is_not_part_of_the_next() -> None:
+    model = ScriptedModel("a", "b", "c")
+    keywords: Any = {"model": "m", "max_tokens": 8}
+    first = await model.run("Hi", system="Be kind.", skills=[REFUNDS], **keywords)
+    assert [turn.content for turn in first.messages] == ["Be kind.", "Hi", "a"]
+    second = await model.run("Hi", history=first.messages, **keywords)
+    assert model.requests[1].messages[0].content == "Be kind."
+    other = Skill(name="poems", description="Write poems.", body="Rhyme.")
+    await model.run("Hi", history=second.messages, skills=[other], **keywords)
+    head = model.requests[2].messages[0].text
+    assert head.startswith("Be kind.\n\nAvailable skills")
+    assert ("poems" in head, "refunds" in head) == (True, False)
+
+
+async def test_skills_may_come_out_of_an_iterator() -> None:
+    model = ScriptedModel(
+        Reply(tool_calls=(ToolCall(id="1", name="load_skill", arguments='{"name": "refunds"}'),)),
+        "ok",
+    )
+    result = await model.run("Hi", model="m", max_tokens=8, skills=iter([REFUNDS]))
+    assert "refunds" in model.requests[0].messages[0].text
+    assert result.tool_calls[0].content == REFUNDS.body
+
+
+@pytest.mark.parametrize(
+    "skills",
+    ["skills/", Path("skills"), [1], REFUNDS, 5, [load_skill_tool([REFUNDS])]],
+    ids=["a path as text", "a path", "odd things", "one skill", "a number", "its tool"],
+)
+async def test_what_is_no_skill_is_refused_with_a_sentence(skills: Any) -> None:
+    model = ScriptedModel("never")
+    with pytest.raises(InvalidRequestError):
+        await model.run("Hi", model="m", max_tokens=8, skills=skills)
+    assert model.requests == []
 
 
 async def test_a_skill_and_a_tool_of_the_same_name_are_refused() -> None:

@@ -1,8 +1,8 @@
 """How users write code against rig, as type checkers see it. Read by mypy and pyright, never run."""
 
-from typing import assert_type
+from typing import Annotated, Any, assert_type
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from rig import (
     ChatRequest,
@@ -20,10 +20,12 @@ from rig import (
     RunStream,
     Session,
     StreamingModel,
+    TextPart,
     ToolCall,
     ToolContext,
     ToolFinished,
     is_transient,
+    load_skills,
     to_sse,
     tool,
     transient_reason,
@@ -80,6 +82,30 @@ async def use(client: Client, scripted: ScriptedModel) -> None:
         print(error.code, error.status, error.retryable, error.detail)
         if error.result is not None:
             print(error.result.messages)
+
+
+def agree(call: ToolCall) -> bool:
+    return call.name == "save"
+
+
+async def use_what_checkers_are_strict_about(
+    client: Client, session: Session, turns: list[dict[str, str]]
+) -> None:
+    assert_type(await client.run("hi", output=list[City], max_tokens=8), RunResult[list[City]])
+    either: RunResult[Any] = await client.run("hi", output=City | None, max_tokens=8)
+    bounded: RunResult[Any] = await client.run(
+        "hi", output=Annotated[int, Field(gt=0)], max_tokens=8
+    )
+    print(either.output, bounded.output)
+    await session.run(client, "hi", output=City | None, max_tokens=8)
+    async with client.run_stream("hi", output=City | None, max_tokens=8) as run:
+        print(run.result().output)
+    await client.run([TextPart(text="hi")], max_tokens=8)
+    await client.run(({"type": "text", "text": "hi"},), max_tokens=8)
+    await client.run("hi", history=turns, confirm=agree, approve={"1"}, max_tokens=8)
+    await client.run("hi", skills=iter(load_skills("skills")), max_tokens=8)
+    options: dict[str, Any] = {"max_tokens": 8}
+    await client.run("hi", **options)
 
 
 async def stream(client: Client, scripted: ScriptedModel, request: ChatRequest) -> str:

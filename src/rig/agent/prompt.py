@@ -64,16 +64,17 @@ def rejection(problem: str) -> str:
 def opening(system: str, history: Sequence[Message], prompt: Content) -> tuple[Message, ...]:
     """The conversation a run starts with.
 
-    A system message of the history that the run's own system prompt repeats is left out, so that
-    the transcript of one run can be the history of the next.
+    A run with a system prompt of its own replaces that of the history, so that the transcript of one run
+    can be the history of the next under other instructions; a run without one keeps what is there.
 
     Args:
-        system: the run's system prompt; "" when there is none.
+        system: the run's system prompt; blank when there is none.
         history: the conversation so far.
         prompt: the user's message; blank when there is none.
     """
-    turns = [turn for turn in history if turn.role != "system" or turn.text.strip() not in system]
+    turns = list(history)
     if system.strip():
+        turns = [turn for turn in turns if turn.role != "system"]
         turns.insert(0, Message.model_construct(role="system", content=system))
     if is_said(prompt):
         turns.append(Message.model_construct(role="user", content=prompt))

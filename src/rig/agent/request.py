@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Generic, Literal, TypeVar, cast
 
 from pydantic import ValidationError
@@ -15,7 +15,7 @@ from rig.agent.toolbox import validate_tools
 from rig.agent.tools import Tool
 from rig.errors import InvalidRequestError
 from rig.events import RunEvent
-from rig.messages import Content, Message, ToolCall
+from rig.messages import Content, ContentPart, Message, ToolCall
 from rig.model import ChatOptions
 
 DEFAULT_ITERATIONS = 8
@@ -25,6 +25,9 @@ not ended after eight is usually going round in circles."""
 MAX_ITERATIONS = 32
 """Rounds a run may ask for at most: a bound on requests nobody is watching. A task that needs more is
 continued by a second run over the transcript of the first."""
+
+Prompt = str | Sequence[ContentPart | Mapping[str, Any]]
+"""What the user says: text, or parts of text, images and audio, also in the shape of the wire."""
 
 OutputT = TypeVar("OutputT")
 
@@ -40,7 +43,7 @@ class RunRequest(Generic[OutputT]):
             user or tool turn, or with calls that wait for `approve`.
         model: the model's name on the endpoint; "" where the client knows its own.
         max_tokens: limit of each reply, in tokens; at least 1.
-        system: the system prompt; "" for none.
+        system: the system prompt; "" keeps that of the history, anything else replaces it.
         tools: what the model may call, in the order it is shown to it.
         max_iterations: rounds of request and reply, at most 32; 0 means 8.
         temperature: short for `options.temperature`.
@@ -68,11 +71,14 @@ class RunRequest(Generic[OutputT]):
             in which the model only repeats itself is cut and asked for again, three in a row raise
             OutputLimitError (with `answer`, what was kept of the third ends the run).
 
+        instructions: more for the system prompt, sent with every request and kept out of the transcript:
+            what belongs to this run alone, as `advertise(skills)` does.
+
     Raises:
         InvalidRequestError: a field can't be used; the message says what to change.
     """
 
-    prompt: Content
+    prompt: Prompt
     _: KW_ONLY
     max_tokens: int
     model: str = ""
@@ -88,8 +94,14 @@ class RunRequest(Generic[OutputT]):
     on_event: Callable[[RunEvent], object] | None = None
     confirm: Callable[[ToolCall], Awaitable[bool] | bool] | None = None
     approve: Iterable[str] = ()
-    deps: object = None
+    deps: object = field(default=None, repr=False)
     stream: bool = False
+    instructions: str = ""
+
+    @property
+    def content(self) -> Content:
+        """The prompt, read."""
+        return cast("Content", self.prompt)
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -110,6 +122,7 @@ class RunRequest(Generic[OutputT]):
         _check_max_tokens(self.max_tokens)
         _check_text("model", self.model)
         _check_text("system", self.system)
+        _check_text("instructions", self.instructions)
         _check_callback("on_event", self.on_event)
         _check_callback("confirm", self.confirm)
         _check_choice(self.on_limit)
@@ -216,7 +229,7 @@ def _check_opening(request: RunRequest[OutputT]) -> None:
     Raises:
         InvalidRequestError: not so.
     """
-    if is_said(request.prompt) and not request.approve:
+    if is_said(request.content) and not request.approve:
         return
     prepared, pending = prepare_open(request.messages)
     unknown = set(request.approve) - {call.id for call in pending}
@@ -225,7 +238,7 @@ def _check_opening(request: RunRequest[OutputT]) -> None:
             f"approve names {len(unknown)} call(s) that do not wait at the end of history: "
             "give result.messages of the run as history, and ids of its result.pending"
         )
-    if is_said(request.prompt) or pending:
+    if is_said(request.content) or pending:
         return
     if not prepared or prepared[-1].role not in {"user", "tool"}:
         raise InvalidRequestError(

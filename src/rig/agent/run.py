@@ -17,7 +17,7 @@ from rig.agent.calling import ReadyCall, admit, run_ready
 from rig.agent.deltas import events_of
 from rig.agent.history import prepare, prepare_open, tool_turn
 from rig.agent.output import output_for
-from rig.agent.prompt import is_said, opening, with_instructions, with_notice
+from rig.agent.prompt import opening, with_instructions, with_notice
 from rig.agent.request import RunRequest
 from rig.agent.results import error_text
 from rig.agent.state import (
@@ -193,11 +193,11 @@ class Run(Generic[OutputT]):
         """Answer the calls that waited for this run, if any did, and make ready to ask."""
         request = self._request
         messages, pending = prepare_open(opening(request.system, request.messages, ""))
-        if pending and (request.approve or not is_said(request.prompt)):
+        if pending:
             self._state = replace(self._state, messages=messages)
             await self._answer([self._decided(call) for call in pending])
             messages = self._state.messages
-        messages = prepare(opening("", messages, request.prompt))
+        messages = prepare(opening("", messages, request.content))
         return before_request(replace(self._state, messages=messages))
 
     def _decided(self, call: ToolCall) -> Admitted:
@@ -261,8 +261,9 @@ class Run(Generic[OutputT]):
     def _chat_request(self) -> ChatRequest:
         state, request = self._state, self._request
         messages: Sequence[Message] = state.messages
-        if state.rules.output is not None and state.rules.output.instructions:
-            messages = with_instructions(messages, state.rules.output.instructions)
+        for instructions in (request.instructions, _output_instructions(state)):
+            if instructions.strip():
+                messages = with_instructions(messages, instructions)
         if state.notice:
             messages = with_notice(messages, state.notice)
         return ChatRequest(
@@ -398,6 +399,10 @@ def _rules(request: RunRequest[OutputT]) -> Rules:
         may_ask=request.confirm is not None,
         output=output_for(request.output) if request.output is not None else None,
     )
+
+
+def _output_instructions(state: RunState) -> str:
+    return state.rules.output.instructions if state.rules.output is not None else ""
 
 
 def _options(options: ChatOptions, state: RunState) -> ChatOptions:

@@ -2,23 +2,27 @@
 
 The keywords stand three times: as the fields of `RunRequest`, which holds them; in `RunOptions`, which
 types them for the overloads; and in the signature of `run`, which shows the defaults. A test keeps
-the three the same.
+the three the same. Only skills are `run`'s alone: in a `RunRequest` they are a tool and instructions.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
+from inspect import signature
+from types import MappingProxyType
 from typing import Any, Literal, Required, TypedDict, TypeVar, Unpack, overload
 
 from rig.agent.budget import Budget
+from rig.agent.request import Prompt
 from rig.agent.run import RunRequest, run
 from rig.agent.run_stream import RunStream, stream_run
+from rig.agent.toolbox import validate_tools
 from rig.agent.tools import Tool
 from rig.errors import InvalidRequestError, NotConfiguredError
 from rig.events import RunEvent, RunResult
-from rig.messages import Content, Message, ToolCall
+from rig.messages import Message, ToolCall
 from rig.model import ChatOptions, ChatRequest, Reply, ReplyStream
-from rig.skills import Skill, advertise, load_skill_tool
+from rig.skills import Skill, advertise, checked_skills, load_skill_tool
 
 T = TypeVar("T")
 
@@ -32,16 +36,16 @@ class RunOptions(TypedDict, total=False):
     max_tokens: Required[int]
     system: str
     tools: Iterable[Tool]
-    skills: Sequence[Skill]
+    skills: Iterable[Skill]
     max_iterations: int
     temperature: float | None
-    history: Sequence[Message | dict[str, Any]]
+    history: Sequence[Message | Mapping[str, Any]]
     budget: Budget | None
     options: ChatOptions
     on_limit: Literal["raise", "answer"]
     on_event: Callable[[RunEvent], Awaitable[None] | None] | None
-    confirm: Callable[[ToolCall], Awaitable[bool]] | None
-    approve: Sequence[str]
+    confirm: Callable[[ToolCall], Awaitable[bool] | bool] | None
+    approve: Iterable[str]
     deps: object
     stream: bool
 
@@ -95,43 +99,50 @@ class RunMixin:
     async def run(self, prompt: RunRequest[T], /) -> RunResult[T]: ...
     @overload
     async def run(
-        self, prompt: Content, *, output: type[T], **options: Unpack[RunOptions]
+        self, prompt: Prompt, *, output: type[T], **options: Unpack[RunOptions]
     ) -> RunResult[T]: ...
     @overload
     async def run(
-        self, prompt: Content, *, output: None = None, **options: Unpack[RunOptions]
+        self, prompt: Prompt, *, output: None = None, **options: Unpack[RunOptions]
     ) -> RunResult[None]: ...
+    @overload
+    async def run(
+        self, prompt: Prompt, *, output: object, **options: Unpack[RunOptions]
+    ) -> RunResult[Any]: ...
     async def run(
         self,
-        prompt: Content | RunRequest[T],
+        prompt: Prompt | RunRequest[T],
         *,
         max_tokens: int | None = None,
         model: str | None = None,
         system: str = "",
         tools: Iterable[Tool] = (),
-        skills: Sequence[Skill] = (),
+        skills: Iterable[Skill] = (),
         max_iterations: int = 8,
         temperature: float | None = None,
-        output: type[T] | None = None,
-        history: Sequence[Message | dict[str, Any]] = (),
+        output: object = None,
+        history: Sequence[Message | Mapping[str, Any]] = (),
         budget: Budget | None = None,
         options: ChatOptions = DEFAULT_OPTIONS,
         on_limit: Literal["raise", "answer"] = "raise",
         on_event: Callable[[RunEvent], Awaitable[None] | None] | None = None,
-        confirm: Callable[[ToolCall], Awaitable[bool]] | None = None,
-        approve: Sequence[str] = (),
+        confirm: Callable[[ToolCall], Awaitable[bool] | bool] | None = None,
+        approve: Iterable[str] = (),
         deps: object = None,
         stream: bool = False,
-    ) -> RunResult[T] | RunResult[None]:
+    ) -> RunResult[Any]:
         """Run an agent: ask, run the tools it calls, give it the results, until it answers.
 
         Args:
-            prompt: the user's message, text or parts; or a `RunRequest` that holds all the rest too.
+            prompt: the user's message, text or parts; or a `RunRequest`, which holds all keywords but
+                skills (their tool is `load_skill_tool`, and `advertise` makes the instructions), so
+                that none may stand beside it.
             max_tokens: limit of each reply, in tokens; required, so that no reply is unbounded.
             model: the model's name; the client's own when None.
-            system: the system prompt.
+            system: the system prompt; it replaces that of the history, which is kept where this is "".
             tools: what the model may call.
-            skills: instructions the model may load; they are advertised in the system prompt.
+            skills: instructions the model may load; they are advertised in the system prompt of the
+                requests, not in the transcript.
             max_iterations: rounds of request and reply, at most 32; 0 means 8.
             temperature: short for `options.temperature`.
             output: a pydantic model, or any type pydantic knows: the answer is parsed into it and
@@ -173,26 +184,31 @@ class RunMixin:
             "confirm": confirm,
             "approve": approve,
             "deps": deps,
+            "stream": stream,
         }
-        return await run(self, self._run_request(prompt, given, stream=stream))
+        return await run(self, self._run_request(prompt, given))
 
     @overload
     def run_stream(self, prompt: RunRequest[T], /) -> AbstractAsyncContextManager[RunStream[T]]: ...
     @overload
     def run_stream(
-        self, prompt: Content, *, output: type[T], **options: Unpack[RunOptions]
+        self, prompt: Prompt, *, output: type[T], **options: Unpack[RunOptions]
     ) -> AbstractAsyncContextManager[RunStream[T]]: ...
     @overload
     def run_stream(
-        self, prompt: Content, *, output: None = None, **options: Unpack[RunOptions]
+        self, prompt: Prompt, *, output: None = None, **options: Unpack[RunOptions]
     ) -> AbstractAsyncContextManager[RunStream[None]]: ...
+    @overload
+    def run_stream(
+        self, prompt: Prompt, *, output: object, **options: Unpack[RunOptions]
+    ) -> AbstractAsyncContextManager[RunStream[Any]]: ...
     def run_stream(
         self,
-        prompt: Content | RunRequest[T],
+        prompt: Prompt | RunRequest[T],
         *,
-        output: type[T] | None = None,
+        output: object = None,
         **options: Any,
-    ) -> AbstractAsyncContextManager[RunStream[T]] | AbstractAsyncContextManager[RunStream[None]]:
+    ) -> AbstractAsyncContextManager[RunStream[Any]]:
         """Run an agent and iterate over what happens while it does.
 
         Errors come out of the iteration as themselves. Leaving the block ends the run: it cancels the
@@ -209,33 +225,63 @@ class RunMixin:
         Raises:
             InvalidRequestError: an argument can't be used; nothing was sent.
             NotConfiguredError: no model is named.
+            TypeError: there is no such keyword.
         """
+        unknown = sorted(set(options) - set(DEFAULTS))
+        if unknown:
+            raise TypeError(f"run_stream() got an unexpected keyword argument {unknown[0]!r}")
         given: dict[str, Any] = {**options, "output": output}
-        return stream_run(self, self._run_request(prompt, given, stream=True))
+        request = self._run_request(prompt, given)
+        return stream_run(self, replace(request, stream=True))
 
     def _run_request(
-        self, prompt: Content | RunRequest[T], given: Mapping[str, Any], *, stream: bool
-    ) -> RunRequest[T]:
+        self, prompt: Prompt | RunRequest[Any], given: Mapping[str, Any]
+    ) -> RunRequest[Any]:
         """The request that the keywords make.
 
         Raises:
             InvalidRequestError: an argument can't be used.
         """
         if isinstance(prompt, RunRequest):
-            model = self.named_model(prompt.model)
-            return replace(prompt, model=model, stream=prompt.stream or stream)
-        fields: dict[str, Any] = {**given, "stream": stream}
+            _check_alone(given)
+            return replace(prompt, model=self.named_model(prompt.model))
+        fields = dict(given)
         fields["model"] = self.named_model(fields.get("model"))
         if fields.get("max_tokens") is None:
             raise InvalidRequestError(
                 "max_tokens is missing: say how long a reply may be, e.g. 1024"
             )
-        skills = fields.pop("skills", ())
+        skills = checked_skills(fields.pop("skills", ()))
         if skills:
-            fields["system"] = _with_skills(fields.get("system", ""), skills)
-            fields["tools"] = (*fields.get("tools", ()), load_skill_tool(skills))
+            fields["instructions"] = advertise(skills)
+            fields["tools"] = (*validate_tools(fields.get("tools", ())), load_skill_tool(skills))
         return RunRequest(prompt, **fields)
 
 
-def _with_skills(system: str, skills: Sequence[Skill]) -> str:
-    return "\n\n".join(part for part in (system, advertise(skills)) if part)
+def _check_alone(given: Mapping[str, Any]) -> None:
+    """Nothing stands beside a request that already holds everything.
+
+    Raises:
+        InvalidRequestError: something does.
+    """
+    named = [name for name, value in given.items() if not _is_default(name, value)]
+    if named:
+        raise InvalidRequestError(
+            f"a RunRequest was given, and beside it {', '.join(named)}: say that in the request,"
+            " for example with dataclasses.replace"
+        )
+
+
+def _is_default(name: str, value: object) -> bool:
+    default = DEFAULTS[name]
+    return value is default or (type(value) is type(default) and value == default)
+
+
+DEFAULTS: Mapping[str, object] = MappingProxyType(
+    {
+        name: parameter.default
+        for name, parameter in signature(RunMixin.run).parameters.items()
+        if parameter.kind is parameter.KEYWORD_ONLY
+    }
+)
+"""The keywords of `run` and what each is where a call does not give it."""

@@ -11,6 +11,7 @@ from rig.agent.calls import give_ids
 from rig.agent.continuing import continues
 from rig.agent.history import NO_RESULT, prepare_open, read_history, tool_turn
 from rig.agent.pairing import pairing_problem, waiting_calls
+from rig.agent.request import Prompt
 from rig.agent.toolbox import validate_tools
 from rig.agent.tools import Tool
 from rig.agent.trimming import trimmed
@@ -248,25 +249,29 @@ class Session:
 
     @overload
     async def run(
-        self, client: RunMixin, prompt: Content, *, output: type[T], **options: Unpack[RunOptions]
+        self, client: RunMixin, prompt: Prompt, *, output: type[T], **options: Unpack[RunOptions]
     ) -> RunResult[T]: ...
     @overload
     async def run(
         self,
         client: RunMixin,
-        prompt: Content,
+        prompt: Prompt,
         *,
         output: None = None,
         **options: Unpack[RunOptions],
     ) -> RunResult[None]: ...
+    @overload
+    async def run(
+        self, client: RunMixin, prompt: Prompt, *, output: object, **options: Unpack[RunOptions]
+    ) -> RunResult[Any]: ...
     async def run(
         self,
         client: RunMixin,
-        prompt: Content,
+        prompt: Prompt,
         *,
-        output: type[T] | None = None,
+        output: object = None,
         **options: Unpack[RunOptions],
-    ) -> RunResult[T] | RunResult[None]:
+    ) -> RunResult[Any]:
         """Run an agent that knows the conversation, and add what it said and did.
 
         A run that fails or is cancelled leaves the session as it was; `extend(error.result)` keeps
@@ -295,7 +300,7 @@ class Session:
         options["history"] = self.messages
         self._running = True
         try:
-            result = await _run(client, prompt, output, options)
+            result = await client.run(prompt, output=output, **options)
         finally:
             self._running = False
         self._turns = _paired([turn for turn in result.messages if turn.role != "system"])
@@ -354,14 +359,6 @@ class Session:
         turn = turn.model_copy(update={"name": turn.name or call.name, "tool_call_id": call.id})
         self._turns.append(turn)
         return turn
-
-
-async def _run(
-    client: RunMixin, prompt: Content, output: type[T] | None, options: RunOptions
-) -> RunResult[T] | RunResult[None]:
-    if output is None:
-        return await client.run(prompt, **options)
-    return await client.run(prompt, output=output, **options)
 
 
 def _answers(result: Message, call: ToolCall) -> bool:
