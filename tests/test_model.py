@@ -1,6 +1,7 @@
 """Requests and replies: values that are legal once they exist."""
 
 import dataclasses
+import inspect
 from typing import Any
 
 import pytest
@@ -21,6 +22,61 @@ def test_a_request_needs_a_limit(max_tokens: Any) -> None:
 def test_a_request_needs_a_message() -> None:
     with pytest.raises(InvalidRequestError):
         ChatRequest(model="m", messages=(), max_tokens=1)
+
+
+def test_messages_may_be_mappings_of_the_wire() -> None:
+    call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": {"a": 1}}}
+    request = ChatRequest(
+        model="m",
+        messages=[
+            {"role": "developer", "content": "s"},
+            HI[0],
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+        ],
+        max_tokens=1,
+    )
+    assert [turn.role for turn in request.messages] == ["system", "user", "assistant"]
+    assert request.messages[2].tool_calls[0].input == {"a": 1}
+
+
+def test_messages_that_are_read_stay_what_they_are() -> None:
+    class Seen(tuple[Message, ...]):
+        __slots__ = ()
+
+    seen = Seen(HI)
+    assert ChatRequest(model="m", messages=seen, max_tokens=1).messages is seen
+    assert ChatRequest(model="m", messages=list(HI), max_tokens=1).messages == HI
+    turns: Any = iter(HI)
+    assert ChatRequest(model="m", messages=turns, max_tokens=1).messages == HI
+
+
+@pytest.mark.parametrize(
+    "messages",
+    ["SECRET", b"SECRET", {"role": "user", "content": "SECRET"}, HI[0], 5, None, [5], ["SECRET"],
+     [{"role": "SECRET", "content": "x"}], [{"role": "user", "content": [{"type": "file"}]}]],
+    ids=["text", "bytes", "one mapping", "one message", "a number", "nothing", "odd things", "texts",
+         "an unknown role", "a part that can't be sent"],
+)  # fmt: skip
+def test_what_are_no_messages_is_refused_with_a_sentence(messages: Any) -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        ChatRequest(model="m", messages=messages, max_tokens=1)
+    assert "messages" in caught.value.message
+    assert "SECRET" not in caught.value.message
+    assert caught.value.__context__ is None
+
+
+def test_options_of_another_kind_are_refused() -> None:
+    options: Any = {"temperature": 0}
+    with pytest.raises(InvalidRequestError):
+        ChatRequest(model="m", messages=HI, max_tokens=1, options=options)
+
+
+def test_checkers_are_told_the_parameters_there_are() -> None:
+    """The class tells them a signature of its own, which must name every field."""
+    source = inspect.getsource(ChatRequest)
+    told = source.partition("def __init__(")[2].partition(") -> None")[0]
+    for field in dataclasses.fields(ChatRequest):
+        assert f"{field.name}:" in told
 
 
 @pytest.mark.parametrize("value", [ChatOptions(), Reply()])

@@ -6,7 +6,7 @@ The models accept what servers and other clients really write (null content, typ
 
 import base64
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, NoReturn, Self, cast
 
 from pydantic import (
@@ -19,7 +19,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError, from_json, to_json
 
-from rig.errors import InvalidJSONError
+from rig.errors import InvalidJSONError, InvalidRequestError
 
 Role = Literal["system", "user", "assistant", "tool"]
 """Who speaks. `developer` is read as system, `function` as tool."""
@@ -278,6 +278,50 @@ class Message(_Value):
         if isinstance(self.content, str):
             return self.content
         return "".join(part.text for part in self.content if isinstance(part, TextPart))
+
+
+def read_messages(items: Iterable[object], *, name: str = "messages") -> tuple[Message, ...]:
+    """Given messages, read.
+
+    Args:
+        items: `Message` values, or mappings in the shape of the wire.
+        name: what the caller calls them.
+
+    Raises:
+        InvalidRequestError: an item is neither; the sentence names its index, and never quotes it.
+    """
+    messages: list[Message] = []
+    for index, item in enumerate(items):
+        problem = _read_into(messages, item)
+        if problem:
+            raise InvalidRequestError(f"{name}[{index}] is not a message: {problem}")
+    return tuple(messages)
+
+
+def message_problem(error: ValidationError) -> str:
+    """What is wrong with a message, without its text: the first problem and where it is.
+
+    Args:
+        error: what reading the message raised.
+    """
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    if first["type"] == UNSENDABLE:
+        return first["msg"]
+    return f"{'.'.join(map(str, first['loc'])) or 'item'}: {first['msg']}"
+
+
+def _read_into(messages: list[Message], item: object) -> str:
+    """Add the item; what is wrong with it, "" when nothing is."""
+    if isinstance(item, Message):
+        messages.append(item)
+        return ""
+    if as_object(item) is None:
+        return f"give a Message or a mapping, not a {type(item).__name__}"
+    try:
+        messages.append(Message.model_validate(item))
+    except ValidationError as error:
+        return message_problem(error)
+    return ""
 
 
 def split_content(content: object, role: object = "assistant") -> tuple[str | list[object], str]:

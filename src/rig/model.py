@@ -1,12 +1,19 @@
 """What is asked of a model and what it answers, and the protocol every model satisfies. No I/O."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeGuard, cast
 
 from rig.errors import InvalidRequestError
-from rig.messages import Message, ReasoningField, SignedThought, ToolCall, Usage
+from rig.messages import (
+    Message,
+    ReasoningField,
+    SignedThought,
+    ToolCall,
+    Usage,
+    read_messages,
+)
 from rig.text.repetition import Repetition
 
 FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "repetition", "unknown"]
@@ -93,13 +100,14 @@ class ChatRequest:
 
     Attributes:
         model: the model's name on the endpoint.
-        messages: the conversation, oldest first.
+        messages: the conversation, oldest first: messages, or mappings in the shape of the wire, which
+            are read into messages.
         max_tokens: limit of the reply, in tokens; required, so that no reply is unbounded.
         tools: what the model may call, in the order it is shown to it.
         options: sampling and everything else.
 
     Raises:
-        InvalidRequestError: no messages, or max_tokens is not above zero.
+        InvalidRequestError: no messages, one that is none, or max_tokens is not above zero.
     """
 
     model: str
@@ -108,7 +116,22 @@ class ChatRequest:
     tools: Sequence[ToolSpec] = ()
     options: ChatOptions = ChatOptions()
 
+    if TYPE_CHECKING:  # more is taken than the fields hold
+
+        def __init__(
+            self,
+            *,
+            model: str,
+            messages: Sequence[Message | Mapping[str, Any]],
+            max_tokens: int,
+            tools: Sequence[ToolSpec] = (),
+            options: ChatOptions = ...,
+        ) -> None: ...
+
     def __post_init__(self) -> None:
+        object.__setattr__(self, "messages", _read(self.messages))
+        if not isinstance(self.options, ChatOptions):  # pyright: ignore[reportUnnecessaryIsInstance] callers without a type checker
+            raise InvalidRequestError("options must be a ChatOptions(...) value")
         if not self.messages:
             raise InvalidRequestError("messages is empty: a request needs at least one message")
         if isinstance(self.max_tokens, bool) or not isinstance(self.max_tokens, int):  # pyright: ignore[reportUnnecessaryIsInstance] callers without a type checker
@@ -117,6 +140,25 @@ class ChatRequest:
             )
         if self.max_tokens < 1:
             raise InvalidRequestError("max_tokens must be at least 1, for example 1024")
+
+
+def _read(messages: object) -> Sequence[Message]:
+    """The messages of a request; the very tuple that was given where it holds nothing else.
+
+    Raises:
+        InvalidRequestError: it is no list, or an item is no message.
+    """
+    kind = type(messages)
+    if not isinstance(messages, Iterable) or issubclass(kind, str | bytes | Mapping | Message):
+        raise InvalidRequestError(
+            f"messages must be a list of messages, not a {kind.__name__}: put a single one in brackets"
+        )
+    items = cast("Iterable[object]", messages)
+    return items if _are_read(items) else read_messages(items)
+
+
+def _are_read(items: Iterable[object]) -> TypeGuard[tuple[Message, ...]]:
+    return isinstance(items, tuple) and all(isinstance(item, Message) for item in items)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -78,6 +78,10 @@ async def use(client: Client, scripted: ScriptedModel) -> None:
             ChatRequest(model="m", messages=[Message(role="user", content="hi")], max_tokens=8)
         )
         assert_type(reply, Reply)
+        wire = ChatRequest(
+            model="m", messages=[{"role": "user", "content": "hi"}], max_tokens=8, tools=[multiply]
+        )
+        assert_type(wire.messages[0], Message)
     except RigError as error:
         print(error.code, error.status, error.retryable, error.detail)
         if error.result is not None:

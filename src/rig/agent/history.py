@@ -13,19 +13,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TypeVar
 
-from pydantic import ValidationError
-
 from rig.agent.calls import REPLACED, UNNAMED_TOOL, UniqueIds, sendable, with_id
-from rig.errors import InvalidRequestError
-from rig.messages import (
-    UNSENDABLE,
-    Content,
-    ContentPart,
-    Message,
-    TextPart,
-    ToolCall,
-    as_object,
-)
+from rig.messages import Content, ContentPart, Message, TextPart, ToolCall, read_messages
 from rig.model import Reply
 from rig.text.reasoning import separate_reasoning
 
@@ -88,38 +77,7 @@ def read_history(history: Iterable[object]) -> tuple[Message, ...]:
     Raises:
         InvalidRequestError: an item is neither; the message names its index.
     """
-    messages: list[Message] = []
-    for index, item in enumerate(history):
-        problem = _read_into(messages, item)
-        if problem:
-            raise InvalidRequestError(f"history[{index}] is not a message: {problem}")
-    return tuple(messages)
-
-
-def _read_into(messages: list[Message], item: object) -> str:
-    """Add the item; what is wrong with it, "" when nothing is. Its text is never quoted."""
-    if isinstance(item, Message):
-        messages.append(item)
-        return ""
-    if as_object(item) is None:
-        return f"give a Message or a mapping, not a {type(item).__name__}"
-    try:
-        messages.append(Message.model_validate(item))
-    except ValidationError as error:
-        return problem_in(error)
-    return ""
-
-
-def problem_in(error: ValidationError) -> str:
-    """What is wrong with a message, without its text: the first problem and where it is.
-
-    Args:
-        error: what reading the message raised.
-    """
-    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    if first["type"] == UNSENDABLE:
-        return first["msg"]
-    return f"{'.'.join(map(str, first['loc'])) or 'item'}: {first['msg']}"
+    return read_messages(history, name="history")
 
 
 def assistant_turn(reply: Reply, calls: Sequence[ToolCall]) -> Message:

@@ -8,14 +8,14 @@ from typing import Any, Generic, Literal, TypeVar, cast
 from pydantic import ValidationError
 
 from rig.agent.budget import Budget
-from rig.agent.history import prepare_open, problem_in, read_history
+from rig.agent.history import prepare_open, read_history
 from rig.agent.output import output_for
 from rig.agent.prompt import is_said
 from rig.agent.toolbox import validate_tools
 from rig.agent.tools import Tool
 from rig.errors import InvalidRequestError
 from rig.events import RunEvent
-from rig.messages import Content, ContentPart, Message, ToolCall
+from rig.messages import Content, ContentPart, Message, ToolCall, message_problem
 from rig.model import ChatOptions
 
 DEFAULT_ITERATIONS = 8
@@ -140,7 +140,7 @@ def _checked_prompt(prompt: object) -> Content:
         try:
             return Message.model_validate({"role": "user", "content": prompt}).content
         except ValidationError as error:
-            problem = problem_in(error)
+            problem = message_problem(error)
     raise InvalidRequestError(f"prompt can't be sent: {problem}")
 
 
