@@ -129,7 +129,7 @@ ROWS: Final[tuple[Row, ...]] = (
     Row(
         error=ProtocolError,
         reason="redirect",
-        statuses=range(300, 400),
+        statuses=(300, 301, 302, 303, 307, 308),
         says="the endpoint answered with a redirect, and rig follows none: set base_url to the"
         " address it leads to",
     ),
