@@ -75,6 +75,12 @@ def cut(text: str = "", tool_calls: tuple[ToolCall, ...] = ()) -> RigError:
     return error
 
 
+def failed(text: str) -> RigError:
+    error = StreamCutError("the server ended the reply", reason="failed", retryable=True)
+    error.text = text
+    return error
+
+
 def ask(
     error: RigError,
     policy: RetryPolicy | None = None,
@@ -97,6 +103,8 @@ RETRIED: dict[str, tuple[RigError, str]] = {
     "loading": (ServerError("loading", status=503, reason="loading"), "5xx"),
     "connection attempt timed out": (RequestTimeoutError("late", reason="connect"), "transport"),
     "body cut": (cut(), "transport"),
+    "a reply that failed": (StreamCutError("failed", reason="failed", retryable=True), "5xx"),
+    "a reply that failed in the middle": (failed("half"), "5xx"),
     **{reason: (lost(reason), "transport") for reason in sorted(TRANSPORT_REASONS)},
 }
 
@@ -410,11 +418,14 @@ def test_what_the_endpoint_said_is_in_the_detail_only_one_bounded_line() -> None
     [
         {"budget_s": -1}, {"budget_s": float("nan")}, {"budget_s": float("inf")}, {"initial_s": -0.1},
         {"initial_s": float("inf")}, {"max_s": -1}, {"max_s": float("nan")}, {"jitter": -0.1}, {"jitter": 1.1},
+        {"budget_s": "5"}, {"budget_s": True}, {"initial_s": None}, {"max_s": "1"}, {"jitter": "0.1"},
+        {"jitter": None}, {"max_5xx": 2.5}, {"max_5xx": "2"}, {"max_5xx": True}, {"max_5xx": None},
+        {"max_tries": 1.0}, {"max_tries": "1"}, {"max_retry_after_s": b"1"},
         {"jitter": float("nan")}, {"max_5xx": 0}, {"max_retry_after_s": -1}, {"max_tries": 0},
     ],
     ids=str,
 )  # fmt: skip
-def test_a_policy_with_impossible_numbers_is_refused(bad: dict[str, float]) -> None:
+def test_a_policy_with_impossible_numbers_is_refused(bad: dict[str, object]) -> None:
     with pytest.raises(InvalidRequestError) as caught:
         RetryPolicy(**bad)  # type: ignore[arg-type]  # the point
     assert next(iter(bad)) in str(caught.value)

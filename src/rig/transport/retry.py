@@ -4,6 +4,7 @@
 |---|---|
 | 429 | until the budget is spent; an exhausted quota never |
 | 5xx | `max_5xx` requests that fail so, within the budget; not if the same request must fail again |
+| a reply that the server itself calls failed | as a 5xx, unless anything of it was delivered |
 | the same plain 500 as before, of a request at temperature 0 | never: it will fail again |
 | no connection, connection lost, no answer | until the budget is spent; a TLS fault never |
 | a body cut before anything of it was delivered | until the budget is spent |
@@ -20,7 +21,7 @@ import math
 import random as randomness
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import Final, Literal, Self, TypeVar
+from typing import Final, Literal, Self, TypeGuard, TypeVar
 
 import anyio
 
@@ -86,21 +87,15 @@ class RetryPolicy:
     max_tries: int | None = None
 
     def __post_init__(self) -> None:
-        _check_seconds("initial_s", self.initial_s)
-        _check_seconds("max_s", self.max_s)
-        _check_seconds("max_retry_after_s", self.max_retry_after_s)
+        for name in ("initial_s", "max_s", "max_retry_after_s"):
+            _check_seconds(name, getattr(self, name))
         if self.budget_s is not None:
             _check_seconds("budget_s", self.budget_s, or_none=True)
-        if not 0 <= self.jitter <= 1:
+        if not (_is_number(self.jitter) and 0 <= self.jitter <= 1):
             raise InvalidRequestError("RetryPolicy: jitter must be a share from 0 to 1")
-        if self.max_5xx < 1:
-            raise InvalidRequestError(
-                "RetryPolicy: max_5xx counts the first request, so 1 at least"
-            )
-        if self.max_tries is not None and self.max_tries < 1:
-            raise InvalidRequestError(
-                "RetryPolicy: max_tries counts the first request, so 1 at least, or None"
-            )
+        _check_count("max_5xx", self.max_5xx)
+        if self.max_tries is not None:
+            _check_count("max_tries", self.max_tries, or_none=True)
 
     @classmethod
     def off(cls) -> Self:
@@ -273,15 +268,32 @@ async def _attempt(send: Callable[[], Awaitable[T]]) -> T | _Failed:
         return _Failed(error)
 
 
-def _check_seconds(name: str, value: float, *, or_none: bool = False) -> None:
+def _check_seconds(name: str, value: object, *, or_none: bool = False) -> None:
     """Refuse what is no number of seconds.
 
     Raises:
         InvalidRequestError: it is negative, infinite or not a number.
     """
-    if not (math.isfinite(value) and value >= 0):
+    if not (_is_number(value) and math.isfinite(value) and value >= 0):
         no_bound = ", or None for no bound" if or_none else ""
         raise InvalidRequestError(f"RetryPolicy: {name} must be seconds, 0 or more{no_bound}")
+
+
+def _check_count(name: str, value: object, *, or_none: bool = False) -> None:
+    """Refuse what is no number of requests.
+
+    Raises:
+        InvalidRequestError: it is below 1, or no whole number.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        no_bound = ", or None" if or_none else ""
+        raise InvalidRequestError(
+            f"RetryPolicy: {name} counts requests, the first included: a whole number from 1{no_bound}"
+        )
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _fault(error: RigError) -> Fault | None:
@@ -291,6 +303,8 @@ def _fault(error: RigError) -> Fault | None:
             return "429" if error.retryable and error.reason not in FINAL_REASONS else None
         case ServerError():
             return "5xx" if error.retryable else None
+        case StreamCutError(reason="failed"):
+            return "5xx"
         case StreamCutError():
             final = error.text or error.tool_calls or error.reason in FINAL_REASONS
             return None if final else "transport"
