@@ -4,6 +4,7 @@ import os
 import socket
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import anyio
 import httpx
@@ -151,7 +152,35 @@ async def test_no_model_anywhere_is_told_before_sending() -> None:
             await client.complete(ChatRequest(model="", messages=HELLO.messages, max_tokens=8))
 
 
+async def on_retry_that_nobody_awaits(_event: RetryEvent) -> None:
+    """Never run."""
+
+
+class CalledAsync:
+    async def __call__(self, _event: RetryEvent) -> None:
+        """Never run."""
+
+
 BAD_ARGUMENTS = {
+    "a blank api key": {"api_key": "  "},
+    "a model that is no text": {"model": 5},
+    "a list of models": {"model": ["a", "b"]},
+    "timeouts as a number": {"timeouts": 5},
+    "no timeouts": {"timeouts": None},
+    "no retry policy": {"retry": None},
+    "retries as a number": {"retry": 3},
+    "no guard": {"repetition": None},
+    "slots as text": {"slots": "4"},
+    "slots as a flag": {"slots": True},
+    "half a slot": {"slots": 1.5},
+    "no cap": {"max_response_bytes": None},
+    "a cap as text": {"max_response_bytes": "1MB"},
+    "a cap as a float": {"max_response_bytes": 1e6},
+    "a cap as a flag": {"max_response_bytes": True},
+    "a callback of no kind": {"on_retry": 5},
+    "a callback to be awaited": {"on_retry": on_retry_that_nobody_awaits},
+    "an object to be awaited": {"on_retry": CalledAsync()},
+    "a dialect of no kind": {"dialect": 5},
     "api key with a line break": {"api_key": "sk\r\nX-Evil: 1"},
     "api key that is no text": {"api_key": b"sk"},
     "api key outside ascii": {"api_key": "s\u00e9cret"},
@@ -172,6 +201,23 @@ def test_arguments_that_cant_be_used_are_refused_at_once(arguments: dict[str, ob
     assert "cret" not in str(caught.value)
     if isinstance(client := given.get("http_client"), httpx.Client):
         client.close()
+
+
+@pytest.mark.parametrize("api_key", ["", None])
+async def test_no_key_sends_no_header(api_key: Any) -> None:
+    backend = FakeBackend(reply("ok"))
+    async with backend.serve(), Client(backend.url, api_key) as client:
+        await client.complete(HELLO)
+    assert "authorization" not in {name.lower() for name, _ in backend.requests[0].headers}
+
+
+async def test_a_closed_client_says_so_at_once() -> None:
+    client = Client("http://127.0.0.1:9", model="m")
+    async with client:
+        pass
+    with pytest.raises(InvalidRequestError):
+        await client.__aenter__()
+    await client.aclose()
 
 
 def test_the_repr_shows_neither_key_nor_url() -> None:

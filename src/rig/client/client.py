@@ -10,6 +10,7 @@ import anyio
 
 from rig.agent.history import prepare, read_history
 from rig.agent.reasoning_budget import reasoning_budget
+from rig.client import settings
 from rig.client.context_search import discover_context
 from rig.client.detection import detect_dialect
 from rig.client.embeddings import embedder
@@ -107,19 +108,20 @@ class Client(RunMixin):
         slots: int | None = None,
         on_retry: Callable[[RetryEvent], None] | None = None,
     ) -> None:
-        headers = {"User-Agent": _header("user_agent", user_agent)}
-        self._api_key = _header("api_key", api_key) if api_key else ""
-        if slots is not None and slots < 1:
-            raise InvalidRequestError("slots must be at least 1, or None for no bound")
-        if max_response_bytes < 1:
-            raise InvalidRequestError("max_response_bytes must be at least 1")
-        self.default_model = model or ""
-        self._retry = retry
-        self._repetition = repetition
-        self._thinking = ThinkingModels()
-        self._max_response_bytes = max_response_bytes
-        self._on_retry = on_retry
+        headers = {"User-Agent": settings.header("user_agent", user_agent)}
+        self._api_key = settings.key(api_key)
         self._slots = None if slots is None else _slots(slots)
+        self.default_model = settings.model_name(model)
+        self._retry = settings.instance_of(
+            RetryPolicy, retry, "retry", "; RetryPolicy.off() sends each request once"
+        )
+        self._repetition = settings.instance_of(
+            RepetitionGuard, repetition, "repetition", "; RepetitionGuard.off() never cuts"
+        )
+        self._thinking = ThinkingModels()
+        self._max_response_bytes = settings.whole_number(max_response_bytes, "max_response_bytes")
+        self._on_retry = settings.listener(on_retry)
+        self._closed = False
         url = normalise_base_url(base_url)
         self._host = host_of(url)
         self._dialect = _chosen(dialect)
@@ -128,7 +130,7 @@ class Client(RunMixin):
             url,
             headers=headers,
             http_client=http_client,
-            timeouts=timeouts,
+            timeouts=settings.instance_of(Timeouts, timeouts, "timeouts"),
             max_response_bytes=max_response_bytes,
         )
         self._requester = HTTPRequester(self._http, url, self._asking)
@@ -139,6 +141,13 @@ class Client(RunMixin):
         return f"Client(model={self.default_model!r})"
 
     async def __aenter__(self) -> Self:
+        """The client itself.
+
+        Raises:
+            InvalidRequestError: it was closed: make a new one.
+        """
+        if self._closed:
+            raise InvalidRequestError("the client was closed: make a new one, they are cheap")
         return self
 
     async def __aexit__(
@@ -151,6 +160,7 @@ class Client(RunMixin):
 
     async def aclose(self) -> None:
         """Close every connection; a caller's `http_client` stays open."""
+        self._closed = True
         await self._http.aclose()
 
     async def complete(self, request: ChatRequest, /) -> Reply:
@@ -516,17 +526,5 @@ def _chosen(dialect: str | Dialect | None) -> Dialect | None:
 
 
 def _slots(count: int) -> PerLoop[anyio.Semaphore]:
+    settings.whole_number(count, "slots", ", or None for no bound")
     return PerLoop(lambda: anyio.Semaphore(count, fast_acquire=True))
-
-
-def _header(name: str, value: object) -> str:
-    """A header value, checked.
-
-    Raises:
-        InvalidRequestError: it could split the request, or can't be encoded.
-    """
-    if not isinstance(value, str) or not value.isascii() or not value.isprintable():
-        raise InvalidRequestError(
-            f"{name} must be printable ASCII text without line breaks; check how it was read"
-        )
-    return value.strip()
