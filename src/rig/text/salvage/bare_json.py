@@ -1,0 +1,152 @@
+"""Calls as objects without any markup: alone, in prose, in a list; and lists of Python calls. No I/O."""
+
+import re
+from typing import Final
+
+from rig.text.salvage.blocks import Block, Dialect
+from rig.text.salvage.calls import SalvagedCall
+from rig.text.salvage.json_values import Value, read_value
+from rig.text.salvage.objects import (
+    ARGUMENT_KEYS,
+    FIRST_KEYS,
+    NAME_KEYS,
+    Found,
+    Setting,
+    find_calls,
+    with_repairs,
+)
+from rig.text.salvage.pythonic import read_python_calls
+from rig.text.salvage.source import Source
+
+_NAME: Final = "json"
+_PYTHONIC: Final = "pythonic"
+_FIRST_KEY: Final = re.compile(
+    r"[{\[]\s*+(?:\{\s*+)?(?:[\"'](?P<key>[^\"'\\\n]{0,128})(?P<closed>[\"'])?|(?P<bare>\w{0,128}))"
+)
+_BEGUN_CALL: Final = re.compile(
+    rf"[{{\[]\s*+(?:\{{\s*+)?[\"']?(?:{'|'.join(NAME_KEYS)})[\"']?\s*+:\s*+[\"'](?P<name>[\w.\-]{{1,128}})[\"']"
+    rf"\s*+,\s*+[\"']?(?:{'|'.join(ARGUMENT_KEYS)})\b"
+)
+_BETWEEN: Final = re.compile(r"[\s,;]*+")
+_DEBRIS: Final = re.compile(r"(?:[\s,;}\]]|```|</[\w:]{1,32}>|<\|[\w/]{1,32}\|>|</s>)*+\Z")
+_CLOSER: Final = re.compile(
+    r"\s*+(?:</[a-z_:]{0,24}(?:call|calls|function)>|<\|[a-z_/]{1,32}\|>)", re.IGNORECASE
+)
+
+MAX_DEBRIS_CHARS: Final = 512
+"""Characters behind an object that may be remains of markup when it is to count as standing alone."""
+
+
+def _read_object(source: Source, start: int) -> Block | None:
+    if not begins_call(source, start):
+        return _skip(source, start)
+    value = read_value(source, start, loose=False)
+    first = source.is_first(start)
+    if value.kind == "malformed" and first:
+        value = read_value(source, start, loose=True)
+    if value.kind == "truncated":
+        begun = _BEGUN_CALL.match(source.text, start)
+        if first and begun is not None and source.offer.find(begun["name"]):
+            return Block(end=len(source.text), problem="truncated", unfinished=True)
+        return Block(end=len(source.text), plain=True, unfinished=True)
+    if value.kind == "malformed":
+        return Block(end=max(value.end, start + 1), plain=True)
+    return _read_run(source, value, first=first)
+
+
+def begins_call(source: Source, start: int) -> bool:
+    """Whether the first key of the object or list at an index is one of a call, or may become one.
+
+    Args:
+        source: the text.
+        start: index of its `{` or `[`.
+    """
+    key = _FIRST_KEY.match(source.text, start)
+    if key is None:
+        return False
+    word = key["key"] or key["bare"] or ""
+    undecided = not key["closed"] and key.end() == len(source.text)
+    return undecided or word.lower() in FIRST_KEYS or bool(source.offer.find(word))
+
+
+def _skip(source: Source, start: int) -> Block:
+    """Data, whatever stands inside of it."""
+    inside = source.skip_blanks(start + 1)
+    if source.text[start] == "{" and source.text[inside : inside + 1] not in {'"', "}"}:
+        return Block(end=start + 1, plain=True)
+    value = read_value(source, start, loose=False)
+    return Block(end=max(value.end, start + 1), plain=True)
+
+
+def _read_run(source: Source, value: Value, *, first: bool) -> Block:
+    """Objects that follow each other, as long as they are calls; a first one that is none is data."""
+    calls: list[SalvagedCall] = []
+    end = value.end
+    while value.kind == "complete":
+        found = _find(source, value, first=first)
+        if found.problem or not found.calls:
+            break
+        calls += found.calls
+        end = value.end
+        between = _BETWEEN.match(source.text, end)
+        after = between.end() if between else end
+        if source.exhausted or source.text[after : after + 1] not in {"{", "["}:
+            break
+        value = read_value(source, after, loose=False)
+    if not calls:
+        return Block(end=end, plain=True, unfinished=end == len(source.text))
+    return Block(end=end, calls=tuple(calls))
+
+
+def _find(source: Source, value: Value, *, first: bool) -> Found:
+    """The calls of an object. Standing alone, or before a stray closing tag, it is certain to be one."""
+    rest = source.text[value.end : value.end + MAX_DEBRIS_CHARS]
+    source.charge(len(rest))
+    alone = first and _DEBRIS.match(rest) is not None
+    certain = alone or _CLOSER.match(rest) is not None
+    setting = Setting(offer=source.offer, dialect=_NAME, certain=certain)
+    return find_calls(value.value, with_repairs(setting, *value.repairs))
+
+
+def _read_list(source: Source, start: int) -> Block | None:
+    inside = source.skip_blanks(start + 1)
+    char = source.text[inside : inside + 1]
+    if not char:
+        return Block(end=inside, plain=True, unfinished=True)
+    if not source.is_line_start(start):
+        return None
+    if char == "{":
+        return _read_object(source, start)
+    return _read_python_list(source, inside)
+
+
+def _read_python_list(source: Source, start: int) -> Block | None:
+    """`[search(q="x"), search(q="y")]`, with nothing behind it on its line."""
+    setting = Setting(offer=source.offer, dialect=_PYTHONIC, certain=True)
+    block = read_python_calls(source, start, setting, "]")
+    if block is None or block.unfinished:
+        return None if block is None else Block(end=block.end, plain=True, unfinished=True)
+    line = source.line_end(block.end)
+    if block.problem or not block.calls or source.text[block.end + 1 : line].strip():
+        return None
+    return Block(end=block.end + 1, calls=block.calls)
+
+
+def read_python_message(source: Source, start: int) -> Block | None:
+    """Read a text that is nothing but calls, each on a line of its own (vllm-project/vllm 43116).
+
+    Args:
+        source: the text.
+        start: index of its first character that is not blank.
+    """
+    setting = Setting(offer=source.offer, dialect=_PYTHONIC, certain=True)
+    block = read_python_calls(source, start, setting, "")
+    if block is None or (block.problem and not block.unfinished):
+        return None
+    if block.problem:
+        return Block(end=block.end, plain=True, unfinished=True)
+    return block if block.calls else None
+
+
+OBJECT: Final = Dialect(name=_NAME, marks=("{",), read=_read_object)
+LIST: Final = Dialect(name=_PYTHONIC, marks=("[",), read=_read_list)

@@ -1,0 +1,53 @@
+"""What a dialect's reader says of the text at an index. Values only, no I/O."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rig.text.salvage.calls import Problem, SalvagedCall
+from rig.text.salvage.source import Source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A piece of the text that is not to be read any further.
+
+    Without calls and without a problem it is a remainder of markup, which nobody shall see.
+
+    Attributes:
+        end: index after it.
+        calls: the calls in it.
+        problem: why its markup is no call, or not all of it.
+        plain: it is text, to be shown as it is: a code block, an object that is no call.
+        unfinished: the text ended inside of it, so more text could make something else of it.
+        last: what follows it was invented by the model and is to be dropped.
+        zone: it is a code block that was not closed, and this would close it.
+    """
+
+    end: int
+    calls: tuple[SalvagedCall, ...] = ()
+    problem: Problem = ""
+    plain: bool = False
+    unfinished: bool = False
+    last: bool = False
+    zone: str = ""
+
+
+Reader = Callable[[Source, int], Block | None]
+"""Reads what begins at an index; None when it is nothing of this dialect's, whatever may follow."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """A way to write calls.
+
+    Attributes:
+        name: what `SalvagedCall.dialect` says.
+        marks: what it begins with, in lower case.
+        read: reads what begins with one of them.
+        native: its marks are tokens of a model's own, which no prose holds by chance.
+    """
+
+    name: str
+    marks: tuple[str, ...]
+    read: Reader
+    native: bool = False

@@ -1,0 +1,34 @@
+"""Gemma: a `tool_code` block of Python, or its own `call:NAME{..}` between tokens. No I/O."""
+
+import re
+from typing import Final
+
+from rig.text.salvage.blocks import Block, Dialect
+from rig.text.salvage.objects import Setting
+from rig.text.salvage.pythonic import read_python_calls
+from rig.text.salvage.source import Source
+from rig.text.salvage.tagged import tagged
+
+_NAME: Final = "gemma"
+_HEAD: Final = re.compile(r"tool_code[ \t]*(?:=[ \t]*|\r?\n\s*)", re.IGNORECASE)
+
+
+def _read_code(source: Source, start: int) -> Block | None:
+    """`tool_code = f(..)` and `print(tool_code)`, without a fence (waybarrios/vllm-mlx 623)."""
+    if not source.is_line_start(start):
+        return None
+    head = _HEAD.match(source.text, start)
+    if head is None or head.end() == len(source.text):
+        cut = re.fullmatch(r"tool_code[ \t]*(?:=|\n)?\s*", source.text[start : start + 64])
+        return Block(end=len(source.text), problem="truncated", unfinished=True) if cut else None
+    block = read_python_calls(
+        source, head.end(), Setting(offer=source.offer, dialect=_NAME, certain=True), "", code=True
+    )
+    return block if block is not None and (block.calls or block.problem == "truncated") else None
+
+
+CODE: Final = Dialect(name=_NAME, marks=("tool_code",), read=_read_code)
+
+TOKENS: Final = tagged(
+    _NAME, ("<|tool_call>", "<start_function_call>"), ("<tool_call|>", "<end_function_call>")
+)

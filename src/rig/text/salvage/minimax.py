@@ -1,0 +1,40 @@
+"""`<invoke name="NAME">` with `<parameter name="KEY">`: MiniMax M2, Kimi, DeepSeek's DSML. No I/O.
+
+The wrapper around the calls, `<minimax:tool_call>` or `<function_calls>`, is often left out
+(NousResearch/hermes-agent 7332).
+"""
+
+import re
+from typing import Final
+
+from rig.text.salvage.blocks import Block, Dialect
+from rig.text.salvage.elements import NAMED, Elements, read_element
+from rig.text.salvage.objects import Setting
+from rig.text.salvage.source import Source
+
+_NAME: Final = "minimax"
+_FLAGS: Final = re.IGNORECASE
+_SPACE: Final = r"(?:[a-z]{1,16}:|[|\uff5c]dsml[|\uff5c])?"
+_SPACES: Final = ("", "antml:", "minimax:", "steptml:", "\uff5cdsml\uff5c", "|dsml|")
+_TAGS: Final = Elements(
+    call=re.compile(
+        rf"<{_SPACE}invoke{NAMED}(?P<name>[\w.\-:]{{1,128}})[\"']?[^<>]{{0,64}}>", _FLAGS
+    ),
+    call_prefix=re.compile(rf"<{_SPACE}invoke(?:\s[\w.\-:=\"'\s]{{0,160}})?", _FLAGS),
+    parameter=re.compile(
+        rf"<{_SPACE}(?:parameter|param){NAMED}(?P<name>[^\"'<>\s]{{1,128}})[\"']?[^<>]{{0,64}}>",
+        _FLAGS,
+    ),
+    parameter_closers=tuple(f"</{space}parameter>" for space in _SPACES),
+    call_closers=tuple(f"</{space}invoke>" for space in _SPACES),
+)
+
+
+def _read(source: Source, start: int) -> Block | None:
+    setting = Setting(offer=source.offer, dialect=_NAME, certain=True)
+    return read_element(source, start, setting, _TAGS)
+
+
+DIALECT: Final = Dialect(
+    name=_NAME, marks=tuple(f"<{space}invoke" for space in _SPACES), read=_read, native=True
+)

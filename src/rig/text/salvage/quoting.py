@@ -1,0 +1,189 @@
+"""What a text shows instead of doing: code blocks, quotes, examples. No I/O."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from rig.text.salvage.bare_json import begins_call
+from rig.text.salvage.blocks import Block, Dialect
+from rig.text.salvage.objects import Setting
+from rig.text.salvage.payload import read_objects
+from rig.text.salvage.pythonic import read_python_calls
+from rig.text.salvage.source import Source
+
+CONTEXT_CHARS: Final = 200
+"""Characters before a call that can tell that it is an example."""
+
+_FENCE: Final = re.compile(r"(?P<run>`{3,16}|~{3,16})(?P<info>[^\n`]{0,80})")
+_TOOL_INFOS: Final = frozenset({"tool_code", "tool_call", "tool_calls", "function_call", "tool"})
+_OUTPUT: Final = re.compile(
+    r"(?:\s|[`~]{3,16}\s*(?:tool_)?(?:output|outputs|result)\b.*)*\Z", re.DOTALL | re.IGNORECASE
+)
+_ZONES: Final = ("example", "examples", "pre", "code", "samp", "document", "blockquote", "quote")
+_ZONE: Final = re.compile(rf"<(?P<name>{'|'.join(_ZONES)})(?:\s[^<>\n]{{0,80}})?>", re.IGNORECASE)
+_CUE: Final = re.compile(
+    r"\b(?:examples?|e\.g\.?|i\.e\.?|for instance|such as|like (?:this|so|that)|looks? like|format|syntax|"
+    r"template|schema|sample|says?|said|reads|wrote|writes|contains?|contained|states?|stated|quotes?|"
+    r"quoted|returned|shows?|prints?|message|snippet)(?:\s+(?:is|was|are|be|of|follows?|below|here|this)){0,3}"
+    r"[\s\"'`*_]{0,4}:?[\s\"'`*_]{0,8}\Z",
+    re.IGNORECASE,
+)
+_QUOTES: Final = "\"'"
+_OPENING_QUOTES: Final = "`\u201c\u2018\u201e\u00ab\u2039"
+_SENTENCE_ENDS: Final = ".!?:;)\u2026\u3002\uff01\uff1f\uff1a>]"
+
+
+def is_shown(text: str, start: int, end: int, floor: int) -> bool:
+    """Whether what stands between two indexes is shown, not said.
+
+    Args:
+        text: the whole text.
+        start: index of its first character.
+        end: index after its last one.
+        floor: index before which text belongs to something else.
+    """
+    before = text[max(floor, start - CONTEXT_CHARS) : start]
+    if before[-1:] and before[-1] in _OPENING_QUOTES:
+        return True
+    if before[-1:] and before[-1] in _QUOTES and (text[end : end + 1] or '"') in _QUOTES:
+        return True
+    if _CUE.search(before):
+        return True
+    line = before.rpartition("\n")[2].strip()
+    if not line or line[-1] in _SENTENCE_ENDS:
+        return False
+    rest = text[end : end + CONTEXT_CHARS].partition("\n")[0].strip()
+    return bool(rest) and rest[0] not in "<[{};,"
+
+
+def _read_fence(source: Source, start: int) -> Block | None:
+    opener = _FENCE.match(source.text, start)
+    if opener is None:
+        return None
+    if not source.is_line_start(start):
+        return _read_inline(source, start)
+    line = source.line_end(opener.end())
+    close = closing_fence(source.text, line, opener["run"])
+    source.charge((len(source.text) if close is None else close.end) - start)
+    body, end = line + 1, len(source.text) if close is None else close.end
+    if line == len(source.text):
+        return Block(end=line, plain=True, unfinished=True)
+    info = opener["info"].strip().lower()
+    if info in _TOOL_INFOS:
+        block = _read_tool_fence(source, body, close.start if close else end, end)
+        if block is not None:
+            return block
+    undecided = source.is_first(start) and _may_be_call(source, body, end)
+    zone = "" if close is not None else opener["run"]
+    return Block(end=end, plain=True, unfinished=undecided, zone=zone)
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """Where a code block ends: index of the line break before its last line, and after that line."""
+
+    start: int
+    end: int
+
+
+def closing_fence(text: str, start: int, run: str) -> Closing | None:
+    """Find the line that closes a code block.
+
+    Args:
+        text: the text.
+        start: index of the end of the line that opened it, or of any later one.
+        run: the characters that opened it; at least as many close it.
+    """
+    at = text.find(run, start)
+    while at >= 0:
+        line = text.rfind("\n", start, at)
+        after = at + len(run)
+        while text[after : after + 1] == run[0]:
+            after += 1
+        stop = text.find("\n", after)
+        stop = len(text) if stop < 0 else stop
+        if line >= 0 and not text[line:at].strip() and not text[after:stop].strip():
+            return Closing(line, stop)
+        at = text.find(run, stop)
+    return None
+
+
+def _read_tool_fence(source: Source, start: int, stop: int, end: int) -> Block | None:
+    """A block that says by its label that it is a call, unless the text goes on behind it."""
+    if end < len(source.text) and not _OUTPUT.match(source.text, end):
+        return None
+    body = source.text[start:stop]
+    if stop == end:
+        body = re.sub(r"\n[ \t]*[`~]{1,16}\Z", "\n", body)  # a fence that has not come in full
+    if stop == end and not body.strip():
+        return Block(end=end, problem="truncated", unfinished=True)
+    inside = Source(body, source.offer, source.marks)
+    setting = Setting(offer=source.offer, dialect="gemma", certain=True)
+    at = inside.skip_blanks(0)
+    if inside.text[at : at + 1] in {"{", "["} and inside.text[at : at + 1]:
+        block: Block | None = read_objects(inside, at, setting, ())
+    else:
+        block = read_python_calls(inside, at, setting, "", code=True)
+    source.charge(inside.work)
+    if block is None or (not block.calls and not block.unfinished and block.problem != "truncated"):
+        return None
+    closed = stop < end
+    return Block(
+        end=end,
+        calls=block.calls,
+        problem=block.problem if closed or block.calls else "truncated",
+        last=end < len(source.text),
+        unfinished=not closed,
+    )
+
+
+def _may_be_call(source: Source, start: int, end: int) -> bool:
+    """Whether a code block that begins a message may be nothing but calls, as may be all of it."""
+    behind = source.skip_blanks(end)
+    if behind < len(source.text) and source.text[behind] not in "`~":
+        return False
+    at = source.skip_blanks(start)
+    head = source.text[at : at + CONTEXT_CHARS]
+    if not head or head[0] in "<`~":
+        return True
+    if head[0] in "{[" and begins_call(source, at):
+        return True
+    word = re.match(r"\[?\s*([\w.\-]*)", head)
+    return word is not None and source.offer.may_begin(word[1])
+
+
+def _read_inline(source: Source, start: int) -> Block | None:
+    """Code inside of a line."""
+    after = start + 1
+    while source.text[after : after + 1] == "`":
+        after += 1
+    run = source.text[start:after]
+    if run.strip("`"):
+        return None
+    close = source.find(run, after)
+    if close < 0 or source.line_end(start) < close:
+        return None
+    return Block(end=close + len(run), plain=True)
+
+
+def _read_quote(source: Source, start: int) -> Block | None:
+    """A line of a quotation."""
+    if not source.is_line_start(start):
+        return None
+    return Block(end=source.line_end(start), plain=True)
+
+
+def _read_zone(source: Source, start: int) -> Block | None:
+    """An element that holds an example or a document."""
+    opener = _ZONE.match(source.text, start)
+    if opener is None:
+        return None
+    closer = f"</{opener['name'].lower()}>"
+    end = source.find(closer, opener.end())
+    return None if end < 0 else Block(end=end + len(closer), plain=True)
+
+
+FENCE: Final = Dialect(name="fence", marks=("```", "~~~"), read=_read_fence)
+INLINE: Final = Dialect(name="code", marks=("`",), read=_read_inline)
+QUOTE: Final = Dialect(name="quote", marks=(">",), read=_read_quote)
+ZONE: Final = Dialect(name="zone", marks=tuple(f"<{name}" for name in _ZONES), read=_read_zone)

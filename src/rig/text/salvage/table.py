@@ -1,0 +1,100 @@
+"""The dialects in which models write calls as text, one row each. No I/O.
+
+A new spelling of a model is a row here and a file beside it. Rows that begin with the same characters
+are asked in order. A dialect's reader decides by what follows its mark; see `rig.text.salvage.blocks`.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from rig.text.salvage import (
+    apertus,
+    bare_json,
+    command,
+    deepseek,
+    functionary,
+    gemma,
+    granite,
+    harmony,
+    hermes,
+    internlm,
+    kimi,
+    lfm,
+    llama,
+    minimax,
+    mistral,
+    phi,
+    quoting,
+    qwen_agent,
+    qwen_coder,
+    react,
+    remains,
+    transcript,
+)
+from rig.text.salvage.blocks import Dialect
+
+DIALECTS: Final = (
+    hermes.DIALECT,
+    qwen_coder.DIALECT,
+    minimax.DIALECT,
+    llama.DIALECT,
+    mistral.DIALECT,
+    kimi.DIALECT,
+    deepseek.DIALECT,
+    harmony.MESSAGE,
+    harmony.BARE,
+    granite.DIALECT,
+    gemma.TOKENS,
+    gemma.CODE,
+    lfm.DIALECT,
+    apertus.DIALECT,
+    command.DIALECT,
+    internlm.DIALECT,
+    functionary.TOKENS,
+    functionary.ARROWS,
+    qwen_agent.DIALECT,
+    phi.DIALECT,
+    react.DIALECT,
+    transcript.DIALECT,
+    bare_json.OBJECT,
+    bare_json.LIST,
+)
+"""Every dialect that a call can be salvaged from."""
+
+OTHERS: Final = (
+    remains.INVENTED,
+    remains.CLOSER,
+    quoting.FENCE,
+    quoting.INLINE,
+    quoting.QUOTE,
+    quoting.ZONE,
+)
+"""What is looked for beside calls: remains of them, and what is only shown."""
+
+
+def pattern_of(dialects: tuple[Dialect, ...]) -> re.Pattern[str]:
+    """What the calls of some dialects begin with, in a text in lower case."""
+    marks = {mark for dialect in dialects for mark in dialect.marks}
+    return re.compile("|".join(map(re.escape, sorted(marks, key=len, reverse=True))))
+
+
+def _by_mark(dialects: tuple[Dialect, ...]) -> Mapping[str, tuple[Dialect, ...]]:
+    """The dialects to ask at each mark: also those with a shorter one."""
+    marks = {mark for dialect in dialects for mark in dialect.marks}
+    return {mark: tuple(one for one in dialects if mark.startswith(one.marks)) for mark in marks}
+
+
+ALL: Final = (*DIALECTS, *OTHERS)
+MARKS: Final = pattern_of(ALL)
+BY_MARK: Final = _by_mark(ALL)
+NATIVE: Final = tuple(dialect for dialect in DIALECTS if dialect.native)
+NATIVE_MARKS: Final = pattern_of(NATIVE)
+
+PREFIXES: Final = frozenset(
+    mark[:length] for dialect in ALL for mark in dialect.marks for length in range(1, len(mark))
+)
+"""What a text may end in that becomes a mark with more of it."""
+
+MAX_MARK_CHARS: Final = 40
+"""Characters of the longest mark. A row with a longer one raises it; a test compares."""
