@@ -1,8 +1,9 @@
 """The client of one endpoint: requests in, replies out. It awaits; what to send is decided below it."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -17,6 +18,12 @@ from rig.client.embeddings import embedder
 from rig.client.loop_watch import LoopWatch
 from rig.client.per_loop import PerLoop
 from rig.client.probe import check_probe, probe_request
+from rig.client.probes.cache import CACHE_S, endpoint_name
+from rig.client.probes.line import Line
+from rig.client.probes.profile import EndpointProfile
+from rig.client.probes.profiler import Profiler
+from rig.client.probes.survey import BUDGET_S, OnProbe, survey_tools
+from rig.client.probes.tool_surface import ToolSurface
 from rig.client.reply_stream import ClientReplyStream
 from rig.client.requester import HTTPRequester
 from rig.client.running import RunMixin
@@ -39,7 +46,7 @@ from rig.wire.dialects import dialect_named, dialect_of
 from rig.wire.embeddings import Vector, checked_texts
 from rig.wire.encode import request_headers
 from rig.wire.faults import error_from_response
-from rig.wire.wires import Wire, key_headers, wire_of
+from rig.wire.wires import Decode, Wire, key_headers, wire_of
 
 USER_AGENT = f"rig/{VERSION}"
 
@@ -136,6 +143,7 @@ class Client(RunMixin):
         self._requester = HTTPRequester(self._http, url, self._asking)
         self._tokens = TokenCounter(self._requester)
         self._windows = WindowFinder(self._requester)
+        self._profiler = Profiler(endpoint_name(url))
 
     def __repr__(self) -> str:
         return f"Client(model={self.default_model!r})"
@@ -177,8 +185,7 @@ class Client(RunMixin):
         """
         return await self._complete(request, self._retry)
 
-    @asynccontextmanager
-    async def stream(self, request: ChatRequest, /) -> AsyncGenerator[ReplyStream]:
+    def stream(self, request: ChatRequest, /) -> AbstractAsyncContextManager[ReplyStream]:
         """Send one chat request and hand out its reply while it arrives.
 
         Entering the block waits for the first delta: until then a failed request is sent again as in
@@ -196,6 +203,12 @@ class Client(RunMixin):
                 text and the calls that had come are on it.
             RigError: the request was refused, or no usable reply came.
         """
+        return self._stream(request, self._retry)
+
+    @asynccontextmanager
+    async def _stream(
+        self, request: ChatRequest, policy: RetryPolicy
+    ) -> AsyncGenerator[ReplyStream]:
         sendable = self._encoded(request, stream=True)
         started = anyio.current_time()
         async with AsyncExitStack() as block:
@@ -219,7 +232,7 @@ class Client(RunMixin):
                 return stream
 
             stream = await retrying(
-                attempt, self._retry, on_retry=self._on_retry, greedy=request.options.greedy
+                attempt, policy, on_retry=self._on_retry, greedy=request.options.greedy
             )
             block.callback(stream.leave)
             yield stream
@@ -264,6 +277,62 @@ class Client(RunMixin):
         """
         request = probe_request(self.named_model(model))
         await check_probe(self._complete(request, RetryPolicy.off()))
+
+    async def probe_tool_surface(self, model: str | None = None) -> ToolSurface:
+        """See what the endpoint does with arguments of tool calls and with grammars.
+
+        Six texts that parsers and templates are known to spoil are sent through an argument and back,
+        then a grammar alone and one beside a tool: eight requests, none repeated, at temperature 0.
+        What fails is part of the result.
+
+        Args:
+            model: the model to probe; the client's own when None.
+        """
+        return await survey_tools(self._line(), self.named_model(model))
+
+    async def profile(
+        self,
+        model: str | None = None,
+        *,
+        refresh: bool = False,
+        cache: Path | None = None,
+        max_age_s: float = CACHE_S,
+        budget_s: float = BUDGET_S,
+        on_probe: OnProbe | None = None,
+    ) -> EndpointProfile:
+        """Measure what the endpoint does with a model: tools, formats, thoughts, limits, speed.
+
+        Some thirty short requests at temperature 0, one after the other, none repeated, as this client
+        sends requests: with its dialect, keys and slots. What could not be measured says why. The
+        client remembers the profile while server, build and settings stay the same; nothing is
+        written or read unless `cache` names a file.
+
+        Args:
+            model: the model to measure; the client's own when None.
+            refresh: measure again whatever is known.
+            cache: a file to keep profiles in, for processes to come. It holds no URL, no key and no
+                sentence of the endpoint; one that is broken, or somebody else's, is as good as none.
+            max_age_s: seconds a profile is believed, a day unless said otherwise.
+            budget_s: seconds for measuring; what is not reached is not measured.
+            on_probe: told before each probe: its name, its number from 1, and how many there are.
+
+        Returns:
+            The profile. A server that loads its model or answers nothing has one too: see `state`.
+
+        Raises:
+            InvalidRequestError: budget_s or max_age_s is not above 0.
+            UnauthorizedError: the endpoint wants another key.
+            RigError: it could not be reached.
+        """
+        return await self._profiler.profile(
+            self._line(),
+            self.named_model(model),
+            refresh=refresh,
+            cache=cache,
+            max_age_s=max_age_s,
+            budget_s=budget_s,
+            on_probe=on_probe,
+        )
 
     async def has_tokenizer(self, model: str | None = None) -> bool:
         """Whether `count_tokens` can count: the endpoint has a tokenizer for texts.
@@ -419,6 +488,26 @@ class Client(RunMixin):
         return await retrying(
             attempt, policy, on_retry=self._on_retry, greedy=request.options.greedy
         )
+
+    def _line(self) -> Line:
+        """What the probes need of this client: everything sent once, never repeated."""
+        return Line(
+            send=self._send_once,
+            stream=lambda request: self._stream(request, RetryPolicy.off()),
+            requester=self._requester,
+            tokens=self._tokens,
+            window=self._windows.find,
+            detect=self.detect_dialect,
+            dialect_for=self._dialect_for,
+        )
+
+    async def _send_once(self, request: ChatRequest) -> tuple[bytes, Decode]:
+        sendable = self._encoded(request)
+        wire = sendable.wire
+        response = await self._exchange(
+            lambda: self._http.post(wire.path, sendable.body, sendable.headers)
+        )
+        return response.body, wire.decode
 
     def _encoded(self, request: ChatRequest, *, stream: bool = False) -> _Sendable:
         """The request as it is sent, over the API its model is asked over."""

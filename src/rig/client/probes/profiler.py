@@ -1,0 +1,93 @@
+"""A client's profiles: remembered, read from the caller's file, or measured."""
+
+from pathlib import Path
+
+import anyio.to_thread
+
+from rig.client.findings import MAX_MODELS
+from rig.client.probes.cache import (
+    CACHE_S,
+    cache_key,
+    is_fresh,
+    read_profile,
+    utc_now,
+    write_profile,
+)
+from rig.client.probes.identify import identify
+from rig.client.probes.line import Line
+from rig.client.probes.profile import EndpointProfile
+from rig.client.probes.survey import BUDGET_S, FIRST, TOTAL, OnProbe, Survey
+from rig.errors import InvalidRequestError
+
+
+class Profiler:
+    """Measures what an endpoint does, once for each model while nothing changes.
+
+    Args:
+        endpoint: a name of the endpoint, as `endpoint_name` gives it.
+    """
+
+    def __init__(self, endpoint: str) -> None:
+        self._endpoint = endpoint
+        self._remembered: dict[str, EndpointProfile] = {}
+
+    async def profile(
+        self,
+        line: Line,
+        model: str,
+        *,
+        refresh: bool = False,
+        cache: Path | None = None,
+        max_age_s: float = CACHE_S,
+        budget_s: float = BUDGET_S,
+        on_probe: OnProbe | None = None,
+    ) -> EndpointProfile:
+        """The profile of a model; see `Client.profile`.
+
+        Args:
+            line: reaches the endpoint.
+            model: the model's name.
+            refresh: measure again whatever is known.
+            cache: the file profiles are kept in, None for none.
+            max_age_s: seconds a profile is believed.
+            budget_s: seconds for measuring.
+            on_probe: told before each probe.
+
+        Raises:
+            InvalidRequestError: budget_s or max_age_s is not above zero.
+            RigError: the endpoint can't be reached, or wants another key.
+        """
+        if not budget_s > 0 or not max_age_s > 0:
+            raise InvalidRequestError("budget_s and max_age_s must be above 0 seconds")
+        if on_probe is not None:
+            on_probe(FIRST[0], 1, TOTAL)
+        facts = await identify(line, model)
+        spoken = line.dialect_for(model).name
+        key = cache_key(self._endpoint, model, spoken, facts)
+        if not refresh:
+            known = await self._known(key, cache, max_age_s)
+            if known is not None:
+                return known
+        survey = Survey(line, model, facts, budget_s=budget_s, on_probe=on_probe)
+        profile = await survey.run()
+        if profile.state.value == "ready":
+            await self._keep(key, cache, profile)
+        return profile
+
+    async def _known(
+        self, key: str, cache: Path | None, max_age_s: float
+    ) -> EndpointProfile | None:
+        profile = self._remembered.get(key)
+        if profile is None and cache is not None:
+            profile = await anyio.to_thread.run_sync(read_profile, cache, key)
+        if profile is None or not is_fresh(profile, utc_now(), max_age_s):
+            return None
+        return profile
+
+    async def _keep(self, key: str, cache: Path | None, profile: EndpointProfile) -> None:
+        self._remembered.pop(key, None)
+        if len(self._remembered) >= MAX_MODELS:
+            del self._remembered[next(iter(self._remembered))]
+        self._remembered[key] = profile
+        if cache is not None:
+            await anyio.to_thread.run_sync(write_profile, cache, key, profile)
