@@ -46,6 +46,8 @@ TESTED_AS_PART_OF = {
     "testing/transport.py": "testing/test_backend.py",
     "wire/call_assembly.py": "wire/test_assembly.py",
     "wire/fault_rows.py": "wire/test_faults.py",
+    "wire/fault_words.py": "wire/test_faults.py",
+    "wire/other_apis.py": "wire/test_decode.py",
     "wire/text_assembly.py": "wire/test_assembly.py",
 }
 """Modules that are only seen through a neighbour, and the test that drives them there."""

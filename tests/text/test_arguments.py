@@ -67,6 +67,7 @@ REPAIRED = {
     "deepseek": ('{"a":1}<\uff5ctool\u2581call\u2581end\uff5c>', ("special_token",)),
     "kimi": ('{"a":1}<|tool_call_end|><|tool_calls_section_end|>', ("special_token",)),
     "gemma": ('{"a":1}<end_of_turn>', ("special_token",)),
+    "gemma, a call": ('<start_function_call>{"a":1}<end_function_call>', ("special_token",)),
     "mistral": ('{"a":1}[/TOOL_CALLS]', ("special_token",)),
     "elements": ('<tool_call>\n{"a":1}\n</tool_call>', ("special_token",)),
     "closing element": ('{"a":1}</parameter></function>', ("special_token",)),

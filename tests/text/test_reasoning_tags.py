@@ -6,6 +6,7 @@ from rig.text.reasoning_tags import (
     HARMONY_ENDS,
     HARMONY_STARTS,
     MAX_TAG_CHARS,
+    WRAPPERS,
     find_tag,
     match_tag,
     unfinished_from,
@@ -18,6 +19,8 @@ TAGS = [
     *HARMONY_STARTS,
     *(f"<{slash}{prefix}{name}>" for slash in ("", "/") for prefix in ("", "seed:", "longcat_")
       for name in ("think", "thinking", "thought", "thoughts", "reasoning")),
+    *(f"<{slash}{name}>" for slash in ("", "/")
+      for name in (*WRAPPERS, "antthinking", "scratchpad", "reflection", "inner_monologue", "inner_thoughts")),
     "<  /  abcdefghijklmnop:longcat_reasoning  >",
     "<\u00a0think\n>",
 ]  # fmt: skip
@@ -55,6 +58,7 @@ def test_openers_and_closers_of_one_row_are_one_family() -> None:
 @pytest.mark.parametrize(
     "text",
     ["<th>", "<think-tank>", "<thinks>", "<think/>", "<think x>", "<my_think>", "[THINKING]",
+     "<answers>", "<response id=1>", "<output/>", "< answer>", "<reflections>", "<scratchpad-1>",
      "<     think>", "<\uff54hink>", "<thin\u212a>", "<a:b:think>", "\u25c1think>", "&lt;think&gt;"],
 )  # fmt: skip
 def test_look_alikes_are_text(text: str) -> None:

@@ -107,6 +107,27 @@ TEXTS: dict[str, tuple[list[Event], str, str]] = {
         "ab",
         "",
     ),
+    "a stop token at the end": ([*say("Par", "is.", "<|im_", "end|>"), *STOP], "Paris.", ""),
+    "a stop token and blanks": ([*say("Paris.\n", "</s>", "\n"), *STOP], "Paris.", ""),
+    "a stop token in the middle": ([*say("a </s", "> b"), *STOP], "a </s> b", ""),
+    "the beginning of one": ([*say("a <|im"), *STOP], "a <|im", ""),
+    "a stop token behind a thought": (
+        [chunk({"reasoning": "hm"}), *say("a<|eot_id|>"), *STOP],
+        "a",
+        "hm",
+    ),
+    "a stop token before a thought that came late": (
+        [*say("a</s>"), chunk({"reasoning": "hm"}), *STOP],
+        "a",
+        "hm",
+    ),
+    "text taken back with a held end": ([*say("r </s", "</think>", "a"), *STOP], "a", "r </s"),
+    "a wrapped answer": ([*say("<think>r</think>", "<ans", "wer>a", "</answer>"), *STOP], "a", "r"),
+    "the same thought twice": (
+        [chunk({"reasoning_content": "r"}), *say("<think>r</think>", "a"), *STOP],
+        "a",
+        "r",
+    ),
     "nulls everywhere": (
         [chunk({"content": None, "reasoning_content": None, "tool_calls": None, "refusal": None}),
          chunk({"content": "a", "tool_calls": None, "function_call": None}), *STOP],
@@ -321,7 +342,13 @@ FINISHES: dict[str, tuple[list[Event], str]] = {
     "finish of empty text": ([chunk({}, ""), chunk({}, "null"), DONE], "unknown"),
     "another case": ([chunk({}, "STOP")], "stop"),
     "a word nobody knows": ([chunk({}, "banana")], "unknown"),
-    "a word that is no text": ([chunk({}, {"type": "stop"}), chunk({}, 1), DONE], "unknown"),
+    "a word that is no text": ([chunk({}, 1), DONE], "unknown"),
+    "a word in an object": ([chunk({}, {"type": "length"}), DONE], "length"),
+    "camel case": ([chunk({}, "maxTokens"), DONE], "length"),
+    "the provider's own word": (
+        [Event("message", b'{"choices":[{"delta":{},"native_finish_reason":"MAX_TOKENS"}]}')],
+        "length",
+    ),
     "done twice": ([chunk({}, "stop"), DONE, DONE], "stop"),
     "done in quotes": ([Event("message", b'"[DONE]"')], "unknown"),
     "done with blanks": ([Event("message", b" [done] ")], "unknown"),
@@ -376,6 +403,54 @@ def test_a_stream_that_just_ends_keeps_the_calls_it_had_begun() -> None:
     calls = [(call.name, call.arguments) for call in error.tool_calls]
     assert calls == [("get", "{}"), ("set", '{"a": "')]
     assert all(call.id for call in error.tool_calls)
+
+
+@pytest.mark.parametrize("word", ["error", "network_error", "abort", {"type": "abort"}], ids=str)
+def test_a_stream_that_the_server_calls_failed_is_an_error_that_keeps_what_came(
+    word: object,
+) -> None:
+    events = [*say("half ", "a<"), call('{"a"', call_id="x", name="f"), chunk({}, word), DONE]
+    error = failure(events)
+    assert isinstance(error, StreamCutError)
+    assert (error.reason, error.retryable, error.text) == ("failed", True, "half a<")
+    assert [made.name for made in error.tool_calls] == ["f"]
+
+
+def test_a_failure_behind_the_finished_reply_does_not_undo_it() -> None:
+    reply, _ = run([*say("a"), chunk({}, "stop"), chunk({}, "error"), DONE])
+    assert (reply.text, reply.finish_reason) == ("a", "stop")
+
+
+CALL_PLACES: dict[str, Event] = {
+    "on the choice": event(
+        {"choices": [{"delta": {}, "tool_calls": [{"id": "x", "function": {"name": "f", "arguments": "{}"}}]}]}
+    ),
+    "as a part": chunk({"content": [{"type": "tool_use", "id": "x", "name": "f", "input": {}}]}),
+    "with a call_id": chunk({"tool_calls": [{"call_id": "x", "function": {"name": "f", "arguments": "{}"}}]}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("one", CALL_PLACES.values(), ids=CALL_PLACES)
+def test_calls_are_found_wherever_servers_put_them(one: Event) -> None:
+    reply, deltas = run([one, *STOP])
+    assert [(made.id, made.name, made.arguments) for made in reply.tool_calls] == [("x", "f", "{}")]
+    assert [delta.tool_call.stage for delta in deltas if delta.tool_call][-1] == "finished"
+
+
+def test_a_call_that_says_nothing_beside_a_text_is_none() -> None:
+    reply, _ = run([*say("a"), call("", call_id="x"), *STOP])
+    assert (reply.text, reply.tool_calls) == ("a", ())
+
+
+def test_of_two_choices_in_a_chunk_the_one_that_calls_itself_0_is_read() -> None:
+    both = [{"index": 1, "delta": {"content": "b"}}, {"index": 0, "delta": {"content": "a"}}]
+    assert run([event({"choices": both}), *STOP])[0].text == "a"
+
+
+def test_usage_is_found_where_groq_puts_it() -> None:
+    usage = {"usage": {"prompt_tokens": 3, "completion_tokens": 1}}
+    reply, _ = run([*say("a"), chunk({}, "stop", x_groq=usage), DONE])
+    assert (reply.usage.prompt_tokens, reply.usage.completion_tokens) == (3, 1)
 
 
 def test_a_reply_cannot_be_had_from_a_stream_that_just_ended() -> None:

@@ -69,6 +69,11 @@ WAITS: dict[str, tuple[dict[str, str], object, float | None]] = {
     "in words, milliseconds": ({}, {"error": "Please try again in 826ms. Visit"}, 0.826),
     "in words, two units": ({}, {"error": "try again in 7m12s"}, 432),
     "in words, spelled out": ({}, {"error": "Please retry in 20 seconds, thank you"}, 20),
+    "in words, after": ({}, {"error": "please try again after 1 seconds"}, 1),
+    "in words, wait": ({}, {"error": "Please wait 20 seconds before the next request"}, 20),
+    "a header that came twice": ({"retry-after": "5, 5"}, "", 5),
+    "a header that came twice, bad first": ({"retry-after": "soon, 7"}, "", 7),
+    "Hugging Face": ({}, {"error": "Model x is currently loading", "estimated_time": 20.0}, 20),
     "in words, no number": ({}, {"error": "try again in a while"}, None),
     "retry after backoff": ({}, {"error": "retry after backoff"}, None),
 }

@@ -35,6 +35,8 @@ SHAPES: dict[str, dict[str, object]] = {
     "one alone": {"tool_calls": call()},
     "by index": {"tool_calls": {"0": call()}},
     "null beside it": {"tool_calls": [None, call(), "x", 7]},
+    "as JSON text": {"tool_calls": '[{"function": {"name": "f", "arguments": "{\\"a\\": 1}"}}]'},
+    "one as JSON text": {"tool_calls": '{"name": "f", "arguments": "{\\"a\\": 1}"}'},
     "flat": {"tool_calls": [{"name": "f", "arguments": '{"a": 1}'}]},
     "function null, flat": {
         "tool_calls": [{"function": None, "name": "f", "arguments": '{"a": 1}'}]
@@ -79,6 +81,8 @@ def test_one_call_is_read_from_every_shape(message: dict[str, object]) -> None:
         {"tool_calls": []},
         {"tool_calls": {}},
         {"tool_calls": "f"},
+        {"tool_calls": "[f"},
+        {"tool_calls": "[]"},
         {"tool_calls": 7},
         {"tool_calls": [None, 1, "x", [call()]]},
         {"function_call": None},
@@ -110,6 +114,42 @@ def test_what_nobody_can_answer_is_counted(entry: dict[str, object]) -> None:
     assert (found.calls, found.unusable) == ((), 1)
 
 
+BLANK: list[dict[str, object]] = [
+    {},
+    call(name="", arguments=""),
+    call(name=None, arguments=None, index=0),
+    call(name="null", arguments=" "),
+    {"id": "", "type": "function", "function": None},
+    {"function": []},
+    {"name": "", "arguments": ""},
+]
+NOT_BLANK: list[dict[str, object]] = [
+    call(name=""),
+    call(name="", arguments="{}"),
+    call(name="", arguments={}),
+    {"type": "custom", "custom": {"name": "f", "input": "x"}},
+    {"type": "custom"},
+    {"function": {"tool_name": "f"}},
+    {"query": "x"},
+]
+
+
+@pytest.mark.parametrize(
+    ("entry", "blank"), [*((entry, 1) for entry in BLANK), *((entry, 0) for entry in NOT_BLANK)]
+)
+def test_a_call_that_says_nothing_at_all_is_told_apart(
+    entry: dict[str, object], blank: int
+) -> None:
+    found = read_calls({"tool_calls": [entry]}, seed=b"")
+    assert (found.calls, found.unusable, found.blank) == ((), 1, blank)
+
+
+@pytest.mark.parametrize("key", ["id", "call_id", "tool_call_id"])
+def test_an_id_is_found_under_every_name(key: str) -> None:
+    found = read_calls({"tool_calls": [{key: "q", "function": {"name": "f"}}]}, seed=b"")
+    assert [made.id for made in found.calls] == ["q"]
+
+
 NAMES: dict[str, tuple[object, str]] = {
     "plain": ("get_weather", "get_weather"),
     "blanks": ("  get_weather\n", "get_weather"),
@@ -130,6 +170,9 @@ NAMES: dict[str, tuple[object, str]] = {
     "the word null": ("null", ""),
     "only markup": ("<|a|><|b|>", ""),
     "a number": (7, ""),
+    "invisible characters around it": ("\u200bget_weather\ufeff", "get_weather"),
+    "invisible characters inside": ("get\u200b_weather", "get_weather"),
+    "nothing but invisible characters": ("\u200b\ufeff", ""),
     "long": ("x" * 1000, "x" * 256),
 }
 
@@ -146,6 +189,9 @@ ARGUMENTS: dict[str, tuple[object, str, bool]] = {
     "null": (None, "{}", False),
     "blank": (" \n", "{}", False),
     "the word null": ("null", "{}", False),
+    "the word None": ("None", "{}", False),
+    "null in quotes": ('"null"', "{}", False),
+    "nothing in quotes": ('""', "{}", False),
     "encoded twice": ('"{\\"a\\": 1}"', '{"a": 1}', False),
     "a label": ('json\n{"a": 1}', '{"a": 1}', True),
     "a fence": ('```json\n{"a": 1}\n```', '{"a": 1}', True),

@@ -34,6 +34,27 @@ CONTENT: dict[str, tuple[object, Content]] = {
         Content(text="a", thoughts="hm"),
     ),
     "reasoning parts": ([{"type": "reasoning", "text": "hm"}], Content(thoughts="hm")),
+    "a reasoning part of another kind": (
+        [{"type": "reasoning_text", "text": "hm"}, {"type": "Reasoning.Summary", "summary": "so"}],
+        Content(thoughts="hmso"),
+    ),
+    "a redacted thought": (
+        [{"type": "redacted_thinking", "data": "xyz"}, {"type": "text", "text": "a"}],
+        Content(text="a"),
+    ),
+    "a flag": (
+        [{"thought": True, "text": "hm"}, {"thought": False, "text": "a"}],
+        Content(text="a", thoughts="hm"),
+    ),
+    "a text object": (
+        [{"type": "text", "text": {"value": "a", "annotations": []}}],
+        Content(text="a"),
+    ),
+    "a value that is no text": ([{"type": "image", "value": "x"}], Content()),
+    "a call": (
+        [{"type": "tool_use", "name": "f", "input": {}}, "a"],
+        Content(text="a", calls=({"type": "tool_use", "name": "f", "input": {}},)),
+    ),
     "a refusal part": ([{"type": "refusal", "refusal": "no"}], Content(refusal="no")),
 }
 
@@ -69,6 +90,13 @@ THOUGHTS: dict[str, tuple[dict[str, object], tuple[str | None, str]]] = {
     ),
     "an object": ({"reasoning": {"content": "hm"}}, ("reasoning", "hm")),
     "Ollama's own": ({"thinking": "hm"}, (None, "hm")),
+    "LiteLLM's blocks": (
+        {"thinking_blocks": [{"type": "thinking", "thinking": "hm"}]},
+        (None, "hm"),
+    ),
+    "Copilot's": ({"reasoning_text": "hm"}, (None, "hm")),
+    "a thought": ({"thought": "hm"}, (None, "hm")),
+    "a flag named thought": ({"thought": True}, (None, "")),
     "nonsense": ({"reasoning_content": 7, "reasoning": [1, None]}, (None, "")),
 }
 

@@ -17,11 +17,11 @@ from rig.errors import (
     RefusedError,
     RigError,
     ServerError,
+    StreamCutError,
     UnauthorizedError,
     UpstreamError,
 )
-from rig.wire.decode import decode_chat, decode_models, finish_reason
-from rig.wire.dialects import FINISH_REASONS
+from rig.wire.decode import decode_chat, decode_models
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
 
@@ -88,7 +88,50 @@ FORGIVEN: dict[str, bytes] = {
     "empty error fields": body({"content": "hi"}, error={}, errors=[], detail=""),
     "usage that is no object": body({"content": "hi"}, usage=[1, 2]),
     "JSON in a JSON string": to_json(body({"content": "hi"}).decode()),
+    "UTF-16": body({"content": "hi"}).decode().encode("utf-16"),
+    "UTF-16, the other way round": b"\xfe\xff"
+    + body({"content": "hi"}).decode().encode("utf-16-be"),
+    "a number of 5,000 digits": body({"content": "hi"})[:-1] + b',"created":' + b"9" * 5000 + b"}",
+    "choices out of order": to_json(
+        {
+            "choices": [
+                {"index": 1, "message": {"content": "other"}},
+                {"index": 0, "message": {"content": "hi"}},
+            ]
+        }
+    ),
+    "a text object": body(
+        {"content": [{"type": "text", "text": {"value": "hi", "annotations": []}}]}
+    ),
+    "a stop token at the end": body({"content": "hi<|im_end|>"}),
+    "a stop token behind blanks": body({"content": "hi\n</s>\n"}),
+    "a call that says nothing": body(
+        {
+            "content": "hi",
+            "tool_calls": [
+                {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
+            ],
+        }
+    ),
+    "an empty call": body({"content": "hi", "tool_calls": [{}]}),
+    "a legacy call that says nothing": body(
+        {"content": "hi", "function_call": {"name": "", "arguments": ""}}
+    ),
+    "an error that is false": body({"content": "hi"}, error=False, success=True, code=0),
+    "a good word of MiniMax": body(
+        {"content": "hi"}, base_resp={"status_code": 0, "status_msg": ""}
+    ),
 }
+
+
+def test_a_line_break_that_stands_in_a_text_as_it_is_is_read() -> None:
+    raw = b'{"choices":[{"message":{"content":"a\nb"}}],"created":' + b"9" * 5000 + b"}"
+    assert decode_chat(raw).text == "a\nb"
+
+
+def test_a_text_of_digits_stays_beside_a_number_too_long() -> None:
+    raw = body({"content": "9" * 5000})[:-1] + b',"created":' + b"9" * 5000 + b"}"
+    assert decode_chat(raw).text == "9" * 5000
 
 
 @pytest.mark.parametrize("raw", FORGIVEN.values(), ids=FORGIVEN)
@@ -105,6 +148,25 @@ BROKEN: dict[str, tuple[bytes, str]] = {
     "a page": (b"<!DOCTYPE html><title>SECRET</title>", "html"),
     "a page after blanks": (b"\n\n <html>SECRET", "html"),
     "a stream": (b'data: {"SECRET": []}\n\ndata: [DONE]\n\n', "event_stream"),
+    "a stream that begins with a comment": (b": SECRET\n\ndata: {}\n\n", "event_stream"),
+    "a stream that begins with an id": (b"id: SECRET\ndata: {}\n\n", "event_stream"),
+    "Ollama's own API": (
+        to_json(
+            {"model": "m", "message": {"role": "assistant", "content": "SECRET"}, "done": True}
+        ),
+        "other_api",
+    ),
+    "Ollama's own completions": (
+        to_json({"model": "m", "response": "SECRET", "done": True}),
+        "other_api",
+    ),
+    "llama.cpp's own completions": (to_json({"content": "SECRET", "stop": True}), "other_api"),
+    "the Messages API": (
+        to_json({"type": "message", "content": [{"type": "text", "text": "SECRET"}]}),
+        "other_api",
+    ),
+    "the Responses API": (to_json({"object": "response", "output": ["SECRET"]}), "other_api"),
+    "Google's own API": (to_json({"candidates": ["SECRET"]}), "other_api"),
     "a list": (b'["SECRET"]', "not_object"),
     "a number": (b"7", "not_object"),
     "null": (b"null", "not_object"),
@@ -114,7 +176,15 @@ BROKEN: dict[str, tuple[bytes, str]] = {
     "a choice that is null": (b'{"choices": [null]}', "not_completion"),
     "deep": (b'{"choices":' + b"[" * 5000, "not_json"),
     "a call without a name": (body({"tool_calls": [{"function": {"name": ""}}]}), "tool_call"),
-    "a nameless call beside text": (body({"content": "SECRET", "tool_calls": [{}]}), "tool_call"),
+    "a call that says nothing": (body({"tool_calls": [{}]}), "tool_call"),
+    "a nameless call beside text": (
+        body({"content": "SECRET", "tool_calls": [{"function": {"name": "", "arguments": "{}"}}]}),
+        "tool_call",
+    ),
+    "a custom call beside text": (
+        body({"content": "SECRET", "tool_calls": [{"type": "custom", "custom": {"name": "f"}}]}),
+        "tool_call",
+    ),
     "a custom call": (
         body({"tool_calls": [{"type": "custom", "custom": {"name": "SECRET"}}]}),
         "tool_call",
@@ -150,7 +220,19 @@ def test_an_answer_without_choices_is_an_empty_reply() -> None:
 
 @pytest.mark.parametrize(
     "message",
-    [None, {}, {"content": None}, {"content": ""}, {"content": " \n"}, {"content": []}, 7],
+    [
+        None,
+        {},
+        {"content": None},
+        {"content": ""},
+        {"content": " \n"},
+        {"content": []},
+        7,
+        {"content": "<|im_end|>"},
+        {"content": "\u200b"},
+        {"content": "\u200b </s>"},
+        {"content": "<think></think><|endoftext|>"},
+    ],
 )
 @pytest.mark.parametrize("finish", ["stop", "tool_calls", "", None, "banana"])
 def test_neither_text_nor_calls_is_an_empty_reply(message: object, finish: object) -> None:
@@ -206,6 +288,51 @@ REASONING: dict[str, tuple[dict[str, object], str, str, str | None]] = {
     ),
     "an orphan closer": ({"content": "</think>\na", "reasoning": "hm"}, "a", "hm", "reasoning"),
     "parts": ({"content": [{"type": "thinking", "thinking": "hm"}, "a"]}, "a", "hm", None),
+    "parts of another kind": (
+        {"content": [{"type": "reasoning_text", "text": "hm"}, {"type": "text", "text": "a"}]},
+        "a",
+        "hm",
+        None,
+    ),
+    "a part with a flag": (
+        {"content": [{"thought": True, "text": "hm"}, {"type": "text", "text": "a"}]},
+        "a",
+        "hm",
+        None,
+    ),
+    "LiteLLM's blocks": (
+        {"content": "a", "thinking_blocks": [{"type": "thinking", "thinking": "hm"}]},
+        "a",
+        "hm",
+        None,
+    ),
+    "Copilot's field": ({"content": "a", "reasoning_text": "hm"}, "a", "hm", None),
+    "a field named thought": ({"content": "a", "thought": "hm"}, "a", "hm", None),
+    "in the field and again in the text": (
+        {"content": "<think>\nhm\n</think>\na", "reasoning_content": "hm"},
+        "a",
+        "hm",
+        "reasoning_content",
+    ),
+    "again, and the opener is lost": (
+        {"content": "hm</think>a", "reasoning": "hm"},
+        "a",
+        "hm",
+        "reasoning",
+    ),
+    "another thought than in the field": (
+        {"content": "<think>x</think>a", "reasoning": "hm"},
+        "<think>x</think>a",
+        "hm",
+        "reasoning",
+    ),
+    "a wrapped answer": ({"content": "<think>hm</think><answer>a</answer>"}, "a", "hm", None),
+    "a wrapped answer, separated": (
+        {"content": "<answer>a</answer>", "reasoning": "hm"},
+        "<answer>a</answer>",
+        "hm",
+        "reasoning",
+    ),
 }
 
 
@@ -266,6 +393,58 @@ REFUSALS: dict[str, tuple[bytes, str, str]] = {
 def test_a_refusal_is_a_reply_with_a_category(raw: bytes, category: str, text: str) -> None:
     reply = decode_chat(raw)
     assert (reply.refusal, reply.text) == (category, text)
+
+
+FAILED = ["error", "network_error", "ABORT", "insufficient_system_resource", {"type": "abort"}]
+
+
+@pytest.mark.parametrize("word", FAILED, ids=str)
+@pytest.mark.parametrize("place", ["finish_reason", "native_finish_reason"])
+def test_a_reply_that_the_server_calls_failed_is_an_error_with_what_came(
+    word: object, place: str
+) -> None:
+    message = {"content": "<think>hm</think>partial", "tool_calls": [CALL]}
+    raw = to_json({"choices": [{"message": message, place: word}]})
+    with pytest.raises(StreamCutError) as caught:
+        decode_chat(raw)
+    error = caught.value
+    assert (error.reason, error.retryable, error.text) == ("failed", True, "partial")
+    assert [call.name for call in error.tool_calls] == ["f"]
+
+
+@pytest.mark.parametrize("message", [None, {"content": ""}, {"content": None, "reasoning": "hm"}])
+def test_a_reply_that_failed_before_it_began_is_the_same_error(message: object) -> None:
+    with pytest.raises(StreamCutError) as caught:
+        decode_chat(body(message, finish="error"))
+    assert caught.value.text == ""
+
+
+CUT = ["max-tokens", "maxTokens", "token_limit", "contextLengthReached", {"type": "length"}]
+
+
+@pytest.mark.parametrize("word", CUT, ids=str)
+def test_a_cut_reply_is_one_however_the_server_says_so(word: object) -> None:
+    assert decode_chat(body({"content": "half"}, finish=word)).finish_reason == "length"
+
+
+CALL_PLACES: dict[str, dict[str, object]] = {
+    "on the choice": {"message": {"content": ""}, "tool_calls": [CALL]},
+    "as JSON text": {"message": {"tool_calls": to_json([CALL]).decode()}},
+    "as a part": {"message": {"content": [{"type": "tool_use", "id": "c1", "name": "f", "input": {"a": 1}}]}},
+    "as a part and in its place": {
+        "message": {
+            "content": [{"type": "tool_use", "id": "c1", "name": "f", "input": {"a": 1}}],
+            "tool_calls": [CALL],
+        }
+    },
+    "with a call_id": {"message": {"tool_calls": [{"call_id": "c1", "function": CALL["function"]}]}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("choice", CALL_PLACES.values(), ids=CALL_PLACES)
+def test_calls_are_found_wherever_servers_put_them(choice: dict[str, object]) -> None:
+    (call,) = decode_chat(to_json({"choices": [choice]})).tool_calls
+    assert (call.id, call.name, call.input) == ("c1", "f", {"a": 1})
 
 
 def test_an_empty_refusal_is_none() -> None:
@@ -340,25 +519,6 @@ def test_an_error_at_200_is_that_error(
     assert "SECRET" not in str(error) + repr(error)
 
 
-@pytest.mark.parametrize(
-    ("word", "reason"),
-    [
-        *FINISH_REASONS.items(),
-        ("STOP", "stop"),
-        (" Length ", "length"),
-        ("FinishReason.MAX_TOKENS", "length"),
-        ("abort", "unknown"),
-        ("error", "unknown"),
-        ("", "unknown"),
-        (None, "unknown"),
-        (7, "unknown"),
-        ({}, "unknown"),
-    ],
-)
-def test_finish_words(word: object, reason: str) -> None:
-    assert finish_reason(word) == reason
-
-
 @pytest.mark.parametrize("word", ["", None, 7])
 def test_a_missing_finish_word_with_calls_means_calls(word: object) -> None:
     assert decode_chat(body({"tool_calls": [CALL]}, finish=word)).finish_reason == "tool_calls"
@@ -367,6 +527,21 @@ def test_a_missing_finish_word_with_calls_means_calls(word: object) -> None:
 def test_a_choice_s_usage_counts_when_there_is_no_other() -> None:
     raw = to_json({"choices": [{"message": {"content": "x"}, "usage": {"prompt_tokens": 3}}]})
     assert decode_chat(raw).usage.prompt_tokens == 3
+
+
+USAGE_PLACES: dict[str, dict[str, object]] = {
+    "camel case": {"usage": {"inputTokens": 10, "outputTokens": 5, "totalTokens": 15}},
+    "Google's": {
+        "usageMetadata": {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15}
+    },
+    "Groq's": {"x_groq": {"id": "r", "usage": {"prompt_tokens": 10, "completion_tokens": 5}}},
+}
+
+
+@pytest.mark.parametrize("more", USAGE_PLACES.values(), ids=USAGE_PLACES)
+def test_usage_is_found_wherever_servers_put_it(more: dict[str, object]) -> None:
+    usage = decode_chat(body({"content": "x"}, **more)).usage
+    assert (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens) == (10, 5, 15)
 
 
 def test_a_server_can_not_set_what_rig_measures() -> None:

@@ -12,7 +12,6 @@ from rig.model import ChatOptions, ChatRequest
 from rig.wire.dialects import (
     ANTHROPIC,
     DIALECTS,
-    FINISH_REASONS,
     GENERIC,
     dialect_named,
     dialect_of,
@@ -461,7 +460,3 @@ def test_models_that_want_completion_tokens(model: str) -> None:
 )
 def test_models_that_take_max_tokens(model: str) -> None:
     assert not takes_completion_tokens(model)
-
-
-def test_finish_words_are_lower_case() -> None:
-    assert all(word == word.lower() for word in FINISH_REASONS)

@@ -97,7 +97,37 @@ def test_codes_come_from_every_layer_in_lower_case() -> None:
             },
         }
     )
-    assert fault.codes == {"error", "content_filter", "responsibleaipolicyviolation"}
+    assert fault.codes == {
+        "error",
+        "content_filter",
+        "responsibleaipolicyviolation",
+        "responsible_ai_policy_violation",
+    }
+
+
+CODES: dict[str, tuple[object, str]] = {
+    "camel case": ({"code": "DataInspectionFailed"}, "data_inspection_failed"),
+    "AWS": ({"__type": "com.amazon.coral.service#ThrottlingException"}, "throttling_exception"),
+    "Google's reason": (
+        {"error": {"details": [{}, {"reason": "API_KEY_INVALID"}]}},
+        "api_key_invalid",
+    ),
+    "digits": ({"error": {"code": "1301"}}, "1301"),
+    "a number": ({"error": {"code": 1301}}, "1301"),
+    "Baidu's number": ({"error_code": 18, "error_msg": "x"}, "error_code:18"),
+    "MiniMax's number": ({"status_code": 1002, "status_msg": "x"}, "status_code:1002"),
+    "GLM's filter": ({"contentFilter": [{"level": 1}], "error": {"code": "9"}}, "content_filter"),
+}
+
+
+@pytest.mark.parametrize(("value", "code"), CODES.values(), ids=CODES)
+def test_codes_are_found_in_one_spelling(value: object, code: str) -> None:
+    assert code in fault_of(value).codes
+
+
+@pytest.mark.parametrize("value", [{"code": 404}, {"code": True}, {"code": -1}, {"code": 10**30}])
+def test_a_status_and_what_is_no_number_are_no_codes(value: object) -> None:
+    assert not fault_of(value).codes
 
 
 def test_inner_fields_win() -> None:

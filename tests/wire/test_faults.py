@@ -29,6 +29,7 @@ BARE: dict[int, tuple[type[RigError], str, bool]] = {
     301: (ProtocolError, "redirect", False),
     307: (ProtocolError, "redirect", False),
     308: (ProtocolError, "redirect", False),
+    304: (ProtocolError, "status", False),
     400: (InvalidRequestError, "", False),
     401: (UnauthorizedError, "", False),
     402: (NotConfiguredError, "payment", False),
@@ -240,10 +241,225 @@ def test_the_gateway_s_rule_of_what_is_worth_repeating(
 ) -> None:
     error = error_from_response(status, {}, to_json(body))
     if isinstance(error, RateLimitedError | RequestTimeoutError):
-        assert error.retryable
+        assert error.retryable == (error.reason != "quota")
     elif error.retryable:
         assert isinstance(error, ServerError)
         assert status >= 500
+
+
+# Wordings of one kind of fault, each as the server named writes it, at the status it uses.
+WORDINGS: dict[tuple[type[RigError], str], dict[str, tuple[int, object]]] = {
+    (InputTooLargeError, ""): {
+        "vLLM, total": (400, says("The prompt (total length 5000) is too long to fit into the model (context length 4096).")),
+        "vLLM, decoder": (400, says("The decoder prompt (length 5000) is longer than the maximum model length of 4096.")),
+        "SGLang, allowed": (400, {"message": "Input length (5000 tokens) exceeds the maximum allowed length (4090 tokens)."}),
+        "LM Studio, n_keep": (400, {"error": "The number of tokens to keep from the initial prompt is greater than the context length (n_keep: 9000>= n_ctx: 4096)."}),
+        "Anthropic, sum": (400, says("input length and `max_tokens` exceed context limit: 199211 + 20000 > 200000", type="invalid_request_error")),
+        "Gemini": (400, [{"error": {"code": 400, "message": "The input token count (1200000) exceeds the maximum number of tokens allowed (1048575).", "status": "INVALID_ARGUMENT"}}]),
+        "Gemini, later": (400, says("The input token count exceeds the maximum number of tokens allowed 1048576.")),
+        "Bedrock": (400, {"message": "Input is too long for requested model."}),
+        "Bedrock's gateway": (400, {"detail": "Too many input tokens. Max input tokens: 8192, request input token count: 9000 "}),
+        "Cohere": (400, {"message": "too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 5000."}),
+        "Mistral": (400, {"message": "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length", "code": "3051"}),
+        "Kimi": (400, says("Invalid request: Your request exceeded model token limit: 8192", type="invalid_request_error")),
+        "DashScope": (400, says("<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 129024]")),
+        "GLM": (400, says("Prompt exceeds max length", code="1261")),
+        "GLM, the code alone": (400, says("x", code="1261")),
+        "MiniMax": (400, says("invalid params, context window exceeds limit (2013)")),
+        "TabbyAPI": (400, {"detail": "Prompt length 5000 is greater than max_seq_len 4096"}),
+        "TensorRT-LLM": (400, {"message": "Prompt length (5000) exceeds maximum input length (4096). Set log level"}),
+        "TensorRT-LLM, sum": (400, {"message": "The sum of prompt length (5000.0), query length (0) should not exceed max_num_tokens (4096)"}),
+        "Copilot": (400, says("prompt token count of 40000 exceeds the limit of 32768", code="model_max_prompt_tokens_exceeded")),
+        "llama-cpp-python": (500, says("Requested tokens (9079) exceed context window of 2048")),
+        "OpenRouter": (400, says("This endpoint's maximum context length is 32768 tokens. However, you requested about 40000 tokens")),
+        "Responses": (400, says("Your input exceeds the context window of this model.")),
+        "xAI": (400, {"code": "Client specified an invalid argument", "error": "This model's maximum prompt length is 131072 but the request contains 537812 tokens."}),
+        "SambaNova": (400, says("Requested maximum completion tokens (4096) and prompt tokens (30000) exceed the maximum sequence length 16384")),
+        "watsonx": (400, {"errors": [{"code": "invalid_input_argument", "message": "Invalid input argument for Model 'x': the number of input tokens 9000 cannot exceed the total tokens limit 8192"}]}),
+        "Databricks": (400, {"error_code": "BAD_REQUEST", "message": '{"error_code":"BAD_REQUEST","message":"Requested input length 9000 is larger than maximum input length 8192"}'}),
+        "Novita": (400, {"code": 400, "message": "input tokens length 9000 exceeds the maximum input tokens length 8192"}),
+        "Cloudflare": (413, {"errors": [{"message": "AiError: The estimated number of input and maximum output tokens (9000) exceeded this model context window limit (8192).", "code": 5021}]}),
+        "a wording nobody listed": (400, says("Total tokens of your conversation exceeded what we allow")),
+        "another": (422, {"detail": "the prompt tokens are too many for this deployment"}),
+        "a message's text": (400, says("Invalid 'messages[0].content': string too long. Expected a string with maximum length 1048576", code="string_above_max_length", param="messages[0].content")),
+    },
+    (InputTooLargeError, "payload"): {
+        "a page": (413, "<html><head><title>413 Request Entity Too Large</title></head></html>"),
+        "a rate at 413": (413, says("x", code="rate_limit_exceeded")),
+    },
+    (InputTooLargeError, "rate"): {
+        "Groq": (413, says("Request too large for model `x` in organization `y` on tokens per minute (TPM): Limit 6000, Requested 7190", code="rate_limit_exceeded")),
+        "OpenAI": (429, says("Request too large for gpt-4 on tokens per min (TPM): Limit 10000, Requested 12000. The input or output tokens must be reduced in order to run successfully.", code="rate_limit_exceeded")),
+    },
+    (RateLimitedError, "quota"): {
+        "Kimi": (429, says("Your account is suspended, please check your plan", type="exceeded_current_quota_error")),
+        "LiteLLM at 400": (400, says("Budget has been exceeded! Current cost: 0.0001", type="budget_exceeded", code="400")),
+        "LiteLLM": (429, says("ExceededBudget: User=x over budget.", code="429")),
+        "GLM": (429, says("x", code="1113")),
+        "OpenAI": (429, says("You exceeded your current quota", code="insufficient_quota")),
+    },
+    (RateLimitedError, ""): {
+        "AWS": (400, {"__type": "ThrottlingException", "message": "Too many requests, please wait"}),
+        "DashScope": (400, {"code": "Throttling.RateQuota", "message": "x"}),
+        "Groq's flex": (498, says("Flex tier capacity exceeded", code="capacity_exceeded")),
+        "Gemini, a minute's quota": (429, [{"error": {"code": 429, "message": "You exceeded your current quota. Please retry in 17.5s.", "status": "RESOURCE_EXHAUSTED"}}]),
+        "Mistral": (429, {"message": "Service tier capacity exceeded for this model.", "code": "3505"}),
+        "OpenAI": (429, says("Rate limit reached for gpt-4 on tokens per min (TPM): Limit 10000, Used 9999, Requested 30.", code="rate_limit_exceeded")),
+    },
+    (UnauthorizedError, ""): {
+        "Google's reason": (400, [{"error": {"code": 400, "message": "x", "status": "INVALID_ARGUMENT", "details": [{"reason": "API_KEY_INVALID"}]}}]),
+        "Google's words": (400, says("API key not valid. Please pass a valid API key.")),
+        "a 403 of AWS": (403, {"message": "The security token included in the request is invalid."}),
+        "a 403 of a proxy": (403, "<html><title>Attention Required! | Cloudflare</title></html>"),
+    },
+    (RefusedError, "content_filter"): {
+        "DeepSeek": (400, says("Content Exists Risk", type="invalid_request_error", code="invalid_request_error")),
+        "DashScope, camel case": (400, {"code": "DataInspectionFailed", "message": "x"}),
+        "DashScope, words": (400, says("Output data may contain inappropriate content.")),
+        "OpenRouter": (403, says('x requires moderation on Anthropic. Your input was flagged for "violence".', code=403, metadata={"reasons": ["violence"]})),
+        "xAI": (403, {"code": "The caller does not have permission", "error": "Content violates usage guidelines. Failed check: SAFETY_CHECK_TYPE_BIO"}),
+        "Anthropic": (400, says("Output blocked by content filtering policy")),
+        "OpenAI": (400, says("Invalid prompt: your prompt was flagged as potentially violating our usage policy.", code="invalid_prompt")),
+        "OpenAI, the code alone": (400, says("x", code="invalid_prompt")),
+        "GLM": (400, {"contentFilter": [{"level": 1}], "error": {"code": "1301", "message": "x"}}),
+        "GLM's list alone": (400, {"contentFilter": [{"level": 1}], "error": {"code": "9", "message": "x"}}),
+        "Kimi": (400, says("The request was rejected because it was considered high risk")),
+        "LiteLLM": (400, says("{'error': 'Violated guardrail policy', 'bedrock_guardrail_response': 'x'}")),
+    },
+    (ModelNotFoundError, ""): {
+        "DeepSeek": (400, says("Model Not Exist", code="invalid_request_error")),
+        "OpenRouter": (404, says("No endpoints found for google/gemini-2.0-flash-exp:free.", code=404)),
+        "Xinference": (400, {"detail": "[address=0.0.0.0:1234, pid=1] Model not found in the model list, uid: qwen"}),
+        "Anthropic": (404, {"type": "error", "error": {"type": "not_found_error", "message": "model: claude-9"}}),
+        "Together": (404, says("Unable to access model foo.", code="model_not_available")),
+        "Groq": (400, says("The model `x` has been decommissioned and is no longer supported.", code="model_decommissioned")),
+        "Bedrock": (400, {"message": "The provided model identifier is invalid."}),
+        "Bedrock's gateway": (400, {"detail": "Unsupported model foo, please use models API"}),
+        "Hugging Face": (400, says("The requested model 'x' is not supported by any provider you have enabled.", code="model_not_supported")),
+        "llama-swap": (404, {"error": "no router for requested model"}),
+        "LocalAI": (404, says('model "foo" not found', code=404)),
+        "LiteLLM": (400, says("litellm.BadRequestError: You passed in model=foo. There are no healthy deployments for this model.")),
+        "Triton": (400, {"error": "Request for unknown model: 'x' is not found"}),
+        "KServe": (404, {"error": "Model with name foo does not exist."}),
+        "GLM": (400, says("x", code="1211")),
+        "Gemini": (404, says("models/foo is not found for API version v1main, or is not supported for generateContent.")),
+        "Azure": (404, says("The API deployment for this resource does not exist.", code="DeploymentNotFound")),
+        "Kimi": (404, says("Not found the model kimi-x or Permission denied", type="resource_not_found_error")),
+        "a name with dots": (404, says("The model `Qwen/Qwen2.5-7B` does not exist.")),
+        "new-api": (503, says("x", code="model_not_found")),
+    },
+    (NotConfiguredError, "endpoint_not_found"): {
+        "models in the path": (404, {"error": "path /models/v1/chat/completions not found"}),
+        "a model's router": (404, {"message": "The requested resource was not found. Model router v2"}),
+        "Spring": (404, {"status": 404, "error": "Not Found", "path": "/model/v1/chat/completions"}),
+        "Express": (404, "<html><body><pre>Cannot POST /models/chat/completions</pre></body></html>"),
+        "OpenAI": (404, says("Invalid URL (POST /v1/v1/chat/completions)")),
+        "a server of models": (404, "Not Found: model-server 1.2"),
+        "LM Studio at 404": (404, {"error": "Unexpected endpoint or method. (POST /chat/completions)"}),
+    },
+    (NotConfiguredError, "tools_off"): {
+        "OpenRouter": (404, says("No endpoints found that support tool use. To learn more, visit")),
+        "Groq": (400, says("`tool calling` is not supported with this model")),
+        "LiteLLM": (400, says("litellm.UnsupportedParamsError: ollama does not support parameters: ['tools'], for model=x.")),
+        "DeepSeek": (400, says("deepseek-reasoner does not support Function Calling")),
+        "Bedrock": (400, {"detail": "An error occurred (ValidationException): This model doesn't support tool use."}),
+        "a model": (400, says("Function calling is not enabled for this model")),
+        "tools, plural": (400, says("tools are not supported by this model")),
+    },
+    (InvalidRequestError, "template"): {
+        "minja": (500, says("Value is not callable: null at row 62, column 114:\n {%- if message.content %}")),
+        "minja, roles": (500, says("Only user, assistant and tool roles are supported! at row 3, column 5:\n{{- bos }}")),
+        "llama.cpp, Jinja": (500, says("\nWhile executing CallExpression at line 88: raise_exception('x')\nError: Jinja Exception: No user query found in messages.")),
+        "Ollama": (500, {"error": 'template: :3:14: executing "" at <.Foo>: can\'t evaluate field Foo in type struct'}),
+        "Gemma": (500, {"error": "System role not supported"}),
+        "LM Studio": (400, {"error": 'Error rendering prompt with jinja template: "Cannot call something that is not a function"'}),
+        "vLLM": (400, says("As of transformers v4.44, default chat template is no longer allowed, so you must provide a chat template if the tokenizer does not define one.")),
+    },
+    (ServerError, "tool_call"): {
+        "llama.cpp": (500, says('Failed to parse input at pos 123: <tool_call>\n{"name": "f"')),
+        "llama.cpp, format": (500, says("The model produced output that does not match the expected peg-native format")),
+        "Ollama": (500, {"error": "XML syntax error on line 8: element <parameter> closed by </function>"}),
+        "Ollama, JSON": (500, {"error": "error parsing tool call: raw='{\"a\":b}', err=invalid character 'b'"}),
+    },
+    (TruncatedToolCallError, "server"): {
+        "Ollama, XML": (500, {"error": "XML syntax error on line 8: unexpected EOF"}),
+    },
+    (InvalidRequestError, "server_500"): {
+        "vLLM": (500, {"object": "error", "message": "1 validation error for ChatCompletionRequest\nmessages", "code": 500}),
+    },
+    (InvalidRequestError, "provider"): {
+        "OpenRouter": (404, says("No endpoints found matching your data policy.")),
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason", "status", "body"),
+    [
+        pytest.param(kind, reason, status, body, id=f"{kind.__name__} {reason}: {server}")
+        for (kind, reason), wordings in WORDINGS.items()
+        for server, (status, body) in wordings.items()
+    ],
+)
+def test_every_wording_of_a_fault_is_that_fault(
+    kind: type[RigError], reason: str, status: int, body: object
+) -> None:
+    raw = body.encode() if isinstance(body, str) else to_json(body)
+    error = error_from_response(status, {}, raw)
+    assert (type(error), error.reason) == (kind, reason)
+    assert error.retryable == (kind is RateLimitedError and not reason)
+
+
+# What sounds like a fault and is another.
+LOOK_ALIKES: dict[str, tuple[int, object, type[RigError], str]] = {
+    "too many tokens for the reply": (400, says("max_tokens is too large: 99999. This model supports at most 16384 completion tokens, whereas you provided 99999."), InvalidRequestError, ""),
+    "Anthropic's max_tokens": (400, says("max_tokens: 100000 > 64000, which is the maximum allowed number of output tokens"), InvalidRequestError, ""),
+    "the model's maximum of something else": (400, says("max_tokens exceeds the model's maximum output"), InvalidRequestError, ""),
+    "Groq's max_tokens": (400, says("`max_tokens` must be less than or equal to `8192`, the maximum value for `max_tokens` is less than the `context_window` for this model"), InvalidRequestError, ""),
+    "a length that must be more": (400, says("input length must be greater than 0"), InvalidRequestError, ""),
+    "a tool's name": (400, says("Invalid 'tools[0].function.name': string too long. Expected a string with maximum length 64", code="string_above_max_length", param="tools[0].function.name"), InvalidRequestError, ""),
+    "too many images": (400, says("the number of images in the prompt exceeds the limit of 5"), InvalidRequestError, ""),
+    "too many inputs": (400, says("Invalid 'input': array too long. Expected an array with maximum length 2048"), InvalidRequestError, ""),
+    "a bad temperature": (400, says("temperature exceeds the maximum of 2"), InvalidRequestError, ""),
+    "no memory for a context window": (500, says("failed to allocate memory for context window of 131072"), ServerError, ""),
+    "no memory": (500, says("CUDA out of memory. Tried to allocate 2 GiB"), ServerError, ""),
+    "the prompt sent back": (422, {"detail": [{"loc": ["body", "temperature"], "msg": "Input should be less than or equal to 2", "ctx": {"prompt": "context window"}}]}, InvalidRequestError, ""),
+    "a user who asks about Jinja": (500, says("internal error while processing: user asked about jinja templates"), ServerError, ""),
+    "a user who asks about chat_template": (500, says("worker died; last request: what is a chat_template?"), ServerError, ""),
+    "rows of a table": (500, says("bad value at row 3 of the index"), ServerError, ""),
+    "an answer that is no answer": (500, says("1 validation error for ChatCompletionResponse\nchoices"), ServerError, ""),
+    "an unknown field": (400, says("unknown field content_filter_level"), InvalidRequestError, ""),
+    "a policy of another kind": (400, says("cache policy must be one of lru, fifo"), InvalidRequestError, ""),
+    "moderation as a model": (400, says("the moderation option is not known"), InvalidRequestError, ""),
+    "no right to a key": (403, says("Your account does not have access", code="permission_denied"), UnauthorizedError, ""),
+    "an option of tools": (400, says("this server does not support tool_choice=required"), InvalidRequestError, ""),
+    "tools with something else": (400, says("response_format with tools is not supported"), InvalidRequestError, ""),
+    "an answer's tools": (500, says("tool server is not available"), ServerError, ""),
+    "a file": (404, says("File Not Found", type="not_found_error"), NotConfiguredError, "endpoint_not_found"),
+    "a tool that is not found": (404, says("tool not found"), NotConfiguredError, "endpoint_not_found"),
+    "a capacity": (503, says("capacity is exceeded"), ServerError, "unavailable"),
+    "quota as a word": (429, says("request quota per second reached"), RateLimitedError, ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind", "reason"), LOOK_ALIKES.values(), ids=LOOK_ALIKES
+)
+def test_what_sounds_like_another_fault_is_not_taken_for_it(
+    status: int, body: object, kind: type[RigError], reason: str
+) -> None:
+    error = error_from_response(status, {}, to_json(body))
+    assert (type(error), error.reason) == (kind, reason)
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 429, 500])
+@pytest.mark.parametrize(
+    "unit",
+    ["model ", "prompt tokens ", "tools ", "input length ", "x" * 60 + " ", "does not support "],
+)
+def test_a_flood_of_half_a_wording_is_read_at_once(status: int, unit: str) -> None:
+    body = to_json(says(unit * 50_000, code=unit * 1000))
+    assert error_from_response(status, {}, body).status == status
 
 
 NUMBERS: dict[str, tuple[object, int | None, int | None]] = {
@@ -275,6 +491,19 @@ NUMBERS: dict[str, tuple[object, int | None, int | None]] = {
         says("Trying to keep the first 6547 tokens when context the overflows. However, the model is loaded"
              " with context length of only 4096 tokens"), 6547, 4096,
     ),
+    "vLLM, total": (says("The prompt (total length 5000) is too long to fit into the model (context length 4096)."), 5000, 4096),
+    "SGLang, allowed": (says("Input length (5000 tokens) exceeds the maximum allowed length (4090 tokens)."), 5000, 4090),
+    "Gemini": (says("The input token count (1200000) exceeds the maximum number of tokens allowed (1048575)."), 1200000, 1048575),
+    "TabbyAPI": (says("Prompt length 5000 is greater than max_seq_len 4096"), 5000, 4096),
+    "TensorRT-LLM": (says("Prompt length (5000) exceeds maximum input length (4096)."), 5000, 4096),
+    "watsonx": (says("the number of input tokens 9000 cannot exceed the total tokens limit 8192 for this model"), 9000, 8192),
+    "Copilot": (says("prompt token count of 40000 exceeds the limit of 32768"), 40000, 32768),
+    "Kimi": (says("Your request exceeded model token limit: 8192"), None, 8192),
+    "Cohere": (says("total number of tokens in the prompt cannot exceed 4081 - received 5000."), 5000, 4081),
+    "LM Studio, n_keep": (
+        says("The number of tokens to keep from the initial prompt is greater than the context length (n_keep: 9000>= n_ctx: 4096)"),
+        9000, 4096,
+    ),
     "no numbers": (says("context_length_exceeded"), None, None),
     "numbers beyond belief": (
         says("request (99999999999999999999 tokens) exceeds the available context", n_ctx=-1), 999999999999, None,
@@ -300,6 +529,8 @@ CATEGORIES: dict[str, tuple[object, str]] = {
         "violence",
     ),
     "words alone": (says("rejected as a result of our safety system"), "content_filter"),
+    "OpenRouter's reasons": (says("requires moderation. Your input was flagged", metadata={"reasons": ["violence"]}), "violence"),
+    "a number": (says("x", code="1301"), "content_filter"),
 }  # fmt: skip
 
 
@@ -345,6 +576,13 @@ def test_the_table_has_an_answer_for_every_status_of_a_fault() -> None:
         {"choices": [{"error": None}]},
         {"choices": [None]},
         {"choices": [], "message": "not an error, a field"},
+        {"message": {"role": "assistant", "content": "x"}, "done": True},
+        {
+            "choices": [{"message": {"content": "x"}}],
+            "base_resp": {"status_code": 0, "status_msg": "success"},
+        },
+        {"choices": [{"message": {"content": "x"}}], "success": True, "code": 200, "msg": "ok"},
+        {"success": True},
     ],
 )
 def test_a_payload_without_an_error_tells_of_none(payload: dict[str, object]) -> None:
@@ -367,6 +605,35 @@ def test_a_probe_takes_loose_signs_of_overflow(text: str) -> None:
 
 def test_a_probe_does_not_take_everything() -> None:
     assert not hints_overflow("invalid api key")
+
+
+AT_200: dict[str, tuple[object, type[RigError], str, bool]] = {
+    "MiniMax, busy": ({"choices": None, "base_resp": {"status_code": 1002, "status_msg": "rate limit exceeded(RPM)"}}, RateLimitedError, "", True),
+    "MiniMax, key": ({"base_resp": {"status_code": 1004, "status_msg": "login fail"}}, UnauthorizedError, "", False),
+    "MiniMax, no money": ({"base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}}, RateLimitedError, "quota", False),
+    "MiniMax, filter": (
+        {"choices": [{"message": {"content": ""}}], "base_resp": {"status_code": 1027, "status_msg": "output new_sensitive"}},
+        RefusedError, "content_filter", False,
+    ),
+    "MiniMax, inside": ({"base_resp": {"status_code": 1013, "status_msg": "x"}}, ServerError, "", True),
+    "Baidu, busy": ({"error_code": 18, "error_msg": "Open api qps request limit reached"}, RateLimitedError, "", True),
+    "Baidu, key": ({"error_code": 110, "error_msg": "Access token invalid or no longer valid"}, UnauthorizedError, "", False),
+    "no success": ({"success": False, "code": 401, "msg": "token invalid"}, UnauthorizedError, "", False),
+    "no success, a failure": ({"success": False, "code": 500, "msg": "404 NOT_FOUND"}, ServerError, "", True),
+    "LM Studio, path": ({"error": "Unexpected endpoint or method. (POST /chat/completions). Returning 200 anyway"}, NotConfiguredError, "endpoint_not_found", False),
+    "too long": ({"error": "Prompt length 5000 is greater than max_seq_len 4096"}, InputTooLargeError, "", False),
+    "declined": ({"error": {"message": "Content Exists Risk"}}, RefusedError, "content_filter", False),
+    "not authenticated": ({"detail": "Not authenticated"}, UnauthorizedError, "", False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("payload", "kind", "reason", "retryable"), AT_200.values(), ids=AT_200)
+def test_an_error_at_200_is_told_by_its_numbers_and_words(
+    payload: dict[str, object], kind: type[RigError], reason: str, retryable: bool
+) -> None:
+    error = error_in_payload(payload)
+    assert error is not None
+    assert (type(error), error.reason, error.retryable) == (kind, reason, retryable)
 
 
 VALUES = st.recursive(

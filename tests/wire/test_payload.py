@@ -12,6 +12,8 @@ FORGIVEN = {
     "blanks first": (b' \r\n\t{"a": 1}\n', {"a": 1}),
     "blanks and a mark": (b'\n\xef\xbb\xbf {"a": 1}', {"a": 1}),
     "a text": ('{"a": 1}', {"a": 1}),
+    "UTF-16": ('{"a": "\u4e2d"}'.encode("utf-16"), {"a": "\u4e2d"}),
+    "UTF-16, the other way round": (b"\xfe\xff" + '{"a": 1}'.encode("utf-16-be"), {"a": 1}),
     "a cut character": (b'{"a": "x\xf0\x9f\x98"}', {"a": "x\ufffd"}),
     "a lone high surrogate": (rb'{"a": "x\ud83d y"}', {"a": "x\ufffd y"}),
     "a lone low surrogate": (rb'{"a": "\ude00"}', {"a": "\ufffd"}),
@@ -27,6 +29,34 @@ FORGIVEN = {
 @pytest.mark.parametrize(("body", "value"), FORGIVEN.values(), ids=FORGIVEN)
 def test_a_body_is_read(body: bytes | str, value: object) -> None:
     assert parse_json(body) == value
+
+
+MENDED = {
+    "a line break in a text": (b'{"a": "x\ny"}', {"a": "x\ny"}),
+    "NUL and a tab": (b'{"a": "\x00\t"}', {"a": "\x00\t"}),
+    "a break as a key": (b'{"a\nb": 1}', {"a\nb": 1}),
+    "an escape beside it": (rb'{"a": "\n"}', {"a": "\n"}),
+    "a long number": (b'{"a": ' + b"9" * 5000 + b', "b": 1}', {"a": None, "b": 1}),
+    "in a list": (b"[1," + b"9" * 5000 + b"]", [1, None]),
+    "as a text": (b'{"a": "' + b"9" * 5000 + b'\n"}', {"a": "9" * 5000 + "\n"}),
+}
+
+
+@pytest.mark.parametrize(("body", "value"), MENDED.values(), ids=MENDED)
+def test_more_is_forgiven_where_the_caller_wants_it(body: bytes, value: object) -> None:
+    assert parse_json(body, mend=True) == value
+
+
+@pytest.mark.parametrize("body", [MENDED["a line break in a text"][0], MENDED["a long number"][0]])
+def test_by_default_it_is_not(body: bytes) -> None:
+    with pytest.raises(ValueError, match=r".*"):
+        parse_json(body)
+
+
+@pytest.mark.parametrize("unit", ['\\"', '"\\"', '"\n', "9", ",9", '"'])
+def test_a_flood_that_can_not_be_mended_is_read_in_one_pass(unit: str) -> None:
+    with pytest.raises(ValueError, match=r".*"):
+        parse_json("{" + unit * 200_000, mend=True)
 
 
 @pytest.mark.parametrize(

@@ -151,6 +151,7 @@ def cut(reason: str, text: str = "") -> RigError:
 
 RIG: dict[str, tuple[RigError, str]] = {
     "busy": (RateLimitedError("busy", status=429), BUSY),
+    "a reply that the server calls failed": (cut("failed", "half"), UNAVAILABLE),
     "busy on another status": (RateLimitedError("busy", status=503), BUSY),
     "refused": (UpstreamError("no", reason="connect_refused"), REFUSED),
     "no name": (UpstreamError("no", reason="dns"), TRANSPORT),

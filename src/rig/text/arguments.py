@@ -21,7 +21,7 @@ ArgumentsKind = Literal["object", "truncated", "malformed"]
 _SPECIAL = (
     r"<\|[\w\-]{1,40}\|?>?|<\uff5c[\w\-\u2581]{1,40}(?:\uff5c>?)?"
     r"|</[A-Za-z_][\w:.\-]{0,40}>?|\[/[A-Z_]{1,20}\]?"
-    r"|<(?:s|bos|eos|pad|end_of_turn|start_of_turn|tool_call|function_call|tool_call\|)>"
+    r"|<(?:s|bos|eos|pad|(?:start|end)_(?:of_turn|function_call)|tool_call|function_call|tool_call\|)>"
 )
 _BLANKS = r"(?P<space>[ \t\n\r]+)|(?P<blank>[\s\ufeff\u200b]+)"
 _LEADING = re.compile(

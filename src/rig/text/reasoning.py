@@ -7,10 +7,11 @@ JSON or code: a tag inside of a string is a tag.
 
 from dataclasses import dataclass
 
+from rig.text.headed_thought import may_begin_heading
 from rig.text.orphan_closer import OrphanCloserFilter, without_closers
 from rig.text.pieces import Piece
 from rig.text.reasoning_filter import ReasoningFilter
-from rig.text.reasoning_tags import may_hold_tag
+from rig.text.reasoning_tags import match_tag, may_hold_tag
 
 __all__ = [
     "OrphanCloserFilter",
@@ -20,6 +21,7 @@ __all__ = [
     "separate_reasoning",
     "strip_orphan_closer",
     "strip_reasoning",
+    "strip_repeated_thought",
 ]
 
 OPENER = "<think>"
@@ -78,8 +80,9 @@ def separate_reasoning(text: str) -> Separated:
 
     For texts that hold no other tags than `<think>` and `</think>` the text is exactly that of
     `strip_reasoning`. Beyond that: letter case does not count; a pair never crosses families; a
-    family other than `think` may be closed by a second opener when no closer follows; of harmony
-    messages, analysis is reasoning, and a message to a recipient (a tool call) stays in the text
+    family other than `think` may be closed by a second opener when no closer follows; an element that
+    wraps the answer goes where it stands directly behind a thought; a thought under a heading in words
+    goes where it begins the reply and the second heading follows; of harmony messages, analysis is reasoning, and a message to a recipient (a tool call) stays in the text
     as it is, markers included, with any tags in its arguments.
 
     Args:
@@ -88,7 +91,7 @@ def separate_reasoning(text: str) -> Separated:
     Returns:
         Both parts. When `text` is empty, the reasoning tells what the model wrote instead.
     """
-    if not may_hold_tag(text):
+    if not may_hold_tag(text) and not may_begin_heading(text):
         return Separated(text=text.strip())
     reader = ReasoningFilter()
     shown: list[str] = []
@@ -114,3 +117,28 @@ def strip_orphan_closer(text: str) -> Separated:
         The trimmed text; `reasoning` is always "".
     """
     return Separated(text=without_closers(text).strip())
+
+
+def strip_repeated_thought(text: str, thought: str) -> str:
+    """Drop the first thought of a text where it is one that is known already.
+
+    Args:
+        text: content of a reply whose reasoning came in a field of its own.
+        thought: that reasoning.
+
+    Returns:
+        What follows the thought; the text as it is when it begins with anything else.
+    """
+    known = thought.strip()
+    rest = text.lstrip()
+    opener = match_tag(rest)
+    if opener is not None and opener.kind == "open":
+        rest = rest[opener.end :].lstrip()
+    if not known or not rest.startswith(known):
+        return text
+    rest = rest[len(known) :].lstrip()
+    closer = match_tag(rest)
+    if closer is None or closer.kind != "close":
+        return text
+    same = opener is None or opener.kind != "open" or opener.family == closer.family
+    return rest[closer.end :] if same else text

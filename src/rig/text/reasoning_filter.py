@@ -10,6 +10,7 @@ only: cost and memory are linear.
 from typing import Literal
 
 from rig.text.harmony import MessageKind, match_header, may_be_header
+from rig.text.headed_thought import HeadedThoughtReader
 from rig.text.pieces import PARAGRAPH, Piece, Pieces
 from rig.text.reasoning_tags import (
     HARMONY,
@@ -48,6 +49,7 @@ class ReasoningFilter:
         self._harmony = False
         self._doubt: list[str] | None = None
         self._last_closers: dict[str, int] | None = None
+        self._head: HeadedThoughtReader | None = None if thinking else HeadedThoughtReader()
         self._scanned = 0
         if thinking:
             self._state = "assumed"
@@ -76,6 +78,8 @@ class ReasoningFilter:
         Returns:
             Pieces in the order of the text, often none.
         """
+        if self._head is not None:
+            chunk = self._past_heading(self._head, chunk)
         if self._state == "text" and not self._carry and not may_hold_tag(chunk):
             self._scanned += len(chunk)
             self._joined.add_plain(chunk)
@@ -89,11 +93,27 @@ class ReasoningFilter:
         Returns:
             The last pieces.
         """
+        if self._head is not None:
+            self._carry, self._head = self._head.close(), None
         self._run(self._carry, final=True)
         if self._doubt is not None:
             self._replay("".join(self._doubt))
         self._joined.close()
         return self._pieces.take()
+
+    def _past_heading(self, head: HeadedThoughtReader, chunk: str) -> str:
+        """What of a chunk is to be read on; "" while the head of the reply is not known."""
+        before = head.scanned
+        found = head.feed(chunk)
+        self._scanned += head.scanned - before
+        if found is None:
+            return ""
+        self._head = None
+        if found.thought is not None:
+            self._pieces.begin_thought()
+            self._pieces.think(found.thought)
+            self._joined.thought_ended()
+        return found.rest
 
     def _run(self, buffer: str, *, final: bool) -> None:
         self._carry = ""
@@ -152,7 +172,7 @@ class ReasoningFilter:
         match tag.kind:
             case "open":
                 self._begin_thought(tag)
-            case "close":
+            case "close" | "wrap" | "unwrap":
                 self._joined.add(raw)
             case "drop":
                 pass
@@ -180,6 +200,7 @@ class ReasoningFilter:
         elif tag.kind == "close" or self._closes_itself:
             self._settle_doubt()
             self._state = "text"
+            self._joined.thought_ended()
         elif self._doubt is None and self._family != THINK:
             # Either a nested thought or, with models that close by a second opener, the end of
             # this one (OpenHands/agent-canvas#1474). Only a closer, or none, will tell.
@@ -196,6 +217,7 @@ class ReasoningFilter:
     def _tag_in_assumed_thought(self, buffer: str, tag: Tag, *, final: bool) -> int | None:
         if tag.kind == "close":
             self._state = "text"
+            self._joined.thought_ended()
             return tag.end
         if tag.kind in {"harmony_start", "harmony_end"}:
             return self._header(buffer, tag, final=final)
@@ -260,7 +282,13 @@ class _Joined:
         self._pieces = pieces
         self._held = ""
         self._hidden = False
+        self._behind_thought = False
+        self._wrapper = ""
         self.scanned = 0
+
+    def thought_ended(self) -> None:
+        """A complete thought was taken out here: an element that wraps the answer may follow."""
+        self._behind_thought = True
 
     def add(self, text: str) -> None:
         buffer, self._held = self._held + text, ""
@@ -268,7 +296,7 @@ class _Joined:
         position = 0
         while tag := find_tag(buffer, position):
             self._show(buffer[position : tag.start])
-            self._tag(buffer[tag.start : tag.end], tag.kind)
+            self._tag(buffer[tag.start : tag.end], tag)
             position = tag.end
         keep = unfinished_from(buffer, position)
         self._show(buffer[position:keep])
@@ -296,16 +324,23 @@ class _Joined:
         self._hidden = False
         self._pieces.retract()
 
-    def _tag(self, raw: str, kind: str) -> None:
-        if kind == "close":
+    def _tag(self, raw: str, tag: Tag) -> None:
+        if tag.kind == "close":
             self.retract()
-        elif kind == "open" and not self._hidden:
+            self._behind_thought = True
+        elif tag.kind == "open" and not self._hidden:
             self._hidden = True
             self._pieces.begin_thought()
+        elif tag.kind == "wrap" and self._behind_thought:
+            self._behind_thought, self._wrapper = False, tag.family
+        elif tag.kind == "unwrap" and self._wrapper == tag.family:
+            self._wrapper = ""
         else:
             self._show(raw)
 
     def _show(self, text: str) -> None:
+        if self._behind_thought and text and not text.isspace():
+            self._behind_thought = False
         if self._hidden:
             self._pieces.think(text)
         else:

@@ -25,6 +25,14 @@ FIXED_TAGS: Final = (
     ("command", "<|start_thinking|>", "<|end_thinking|>"),  # Cohere Command A Reasoning
     ("gemma", "<|channel>thought", "<channel|>"),  # Gemma 4 (lmstudio-bug-tracker#2013)
     ("medgemma", "<unused94>thought", "<unused95>"),
+    ("pipe-think", "<|think|>", "<|/think|>"),
+    ("pipe-thinking", "<|thinking|>", "<|/thinking|>"),
+    ("begin-of-think", "<|begin_of_think|>", "<|end_of_think|>"),
+    (
+        "deepseek",
+        "<\uff5cbegin\u2581of\u2581thought\uff5c>",
+        "<\uff5cend\u2581of\u2581thought\uff5c>",
+    ),
 )
 """Openers and closers that are one literal, in lower case."""
 
@@ -36,13 +44,22 @@ ANSWER_TAGS: Final = (
 )
 """Wrappers of the answer in the same dialects, in lower case; they are dropped, not closed."""
 
+WRAPPERS: Final = ("answer", "response", "output")
+"""Elements in which models trained to think put their answer (Hunyuan, Ernie, Granite, Reflection).
+Directly behind a thought they are dropped; anywhere else they are text."""
+
 HARMONY_ENDS: Final = ("<|end|>", "<|return|>", "<|call|>")
 HARMONY_STARTS: Final = ("<|start|>", "<|channel|>")
 
-# think, thinking, thought, reasoning, also with a namespace (seed:, mm:) and as LongCat spells it.
+# think, thinking, thought, reasoning, also with a namespace (seed:, mm:) and as LongCat spells it; what
+# prompts taught models before they thought by themselves (Claude 3's antthinking, scratchpad, Reflection).
 # Spaces, among them NBSP, occur around the name; more than two are not a tag any more.
 _SPACE = r"[\s\u00a0]{0,2}"
-_NAME = r"(?:[a-z][a-z0-9]{0,15}:)?(?:longcat_)?(?:thinking|think|thoughts?|reasoning)"
+_NAME = (
+    r"(?:[a-z][a-z0-9]{0,15}:)?(?:(?:longcat_)?(?:thinking|think|thoughts?|reasoning)|antthinking"
+    r"|scratchpad|reflection|inner_(?:monologue|thoughts?))"
+)
+_WRAPPER = rf"<(?P<end>/?)(?P<wrapper>{'|'.join(WRAPPERS)})>"
 _ELEMENT = rf"<{_SPACE}(?P<slash>/?){_SPACE}(?P<name>{_NAME}){_SPACE}>"
 _ELEMENT_PREFIX = re.compile(
     rf"<{_SPACE}/?{_SPACE}(?:[a-z][a-z0-9:_]{{0,39}})?{_SPACE}", re.IGNORECASE | re.ASCII
@@ -54,14 +71,14 @@ _LITERALS = (*_OPENERS, *_CLOSERS, *ANSWER_TAGS, *HARMONY_ENDS, *HARMONY_STARTS)
 _LITERAL_PREFIXES = frozenset(tag[:length] for tag in _LITERALS for length in range(1, len(tag)))
 _STARTS = tuple(sorted({tag[0] for tag in _LITERALS}))
 _TOKEN = re.compile(
-    "|".join((_ELEMENT, *map(re.escape, sorted(_LITERALS, key=len, reverse=True)))),
+    "|".join((_ELEMENT, _WRAPPER, *map(re.escape, sorted(_LITERALS, key=len, reverse=True)))),
     re.IGNORECASE | re.ASCII,
 )
 
 MAX_TAG_CHARS: Final = 64
 """Characters of the longest tag: a namespaced element with all its spaces has 51."""
 
-TagKind = Literal["open", "close", "drop", "harmony_end", "harmony_start"]
+TagKind = Literal["open", "close", "drop", "wrap", "unwrap", "harmony_end", "harmony_start"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +87,7 @@ class Tag:
 
     Attributes:
         kind: what it does.
-        family: which tags it pairs with, "" for tags that pair with none.
+        family: which tags it pairs with, "" for tags that pair with none; of a wrapper its name.
         start: index of its first character.
         end: index after its last one.
     """
@@ -134,6 +151,9 @@ def _classify(match: re.Match[str]) -> tuple[TagKind, str]:
     name: str | None = match["name"]
     if name is not None:
         return "close" if match["slash"] else "open", name.lower()
+    wrapper: str | None = match["wrapper"]
+    if wrapper is not None:
+        return "unwrap" if match["end"] else "wrap", wrapper.lower()
     literal = match[0].lower()
     if literal in _OPENERS:
         return "open", _OPENERS[literal]

@@ -27,12 +27,14 @@ from rig.model import Delta, Reply
 from rig.wire.call_assembly import MAX_CALLS, CallAssembler, finished_calls
 from rig.wire.calls import read_calls
 from rig.wire.content import read_content, read_thoughts
-from rig.wire.decode import decode_chat, finish_reason
+from rig.wire.decode import decode_chat, failed_reply
 from rig.wire.dialects import REASONING_FIELDS
-from rig.wire.faults import error_in_payload
+from rig.wire.faults import error_in_payload, first_choice
+from rig.wire.finish import ending, finish_reason, finish_word
 from rig.wire.payload import is_parsed_array, is_parsed_object, parse_json
 from rig.wire.sse import Event
 from rig.wire.text_assembly import PARTS, TextAssembler, byte_size
+from rig.wire.usage import usage_in
 
 MAX_SKIPPED_EVENTS: Final = 256
 """Events that can't be read before the stream is given up. A broken one among good ones is skipped;
@@ -44,7 +46,7 @@ MAX_RESPONSE_BYTES: Final = 1 << 20
 _DONE: Final = "[DONE]"
 _ODD: Final = object()
 _HEAD_FIELDS: Final = ("id", "model")
-_NOT_FINISHED: Final = frozenset({"", "null", "none"})
+_PLAIN_FIELDS: Final = 3  # of a choice: index, delta, finish_reason
 _CUTS: Final = frozenset({"length", "content_filter"})
 
 
@@ -207,7 +209,7 @@ class StreamAssembler:
         choices = chunk.get("choices")
         if (kind != "message" or not choices or "error" in chunk) and self._is_fault(kind, chunk):
             return
-        usage = chunk.get("usage")
+        usage = chunk.get("usage") or usage_in(chunk)
         if usage:
             self._note_usage(usage)
         if "timings" in chunk:
@@ -231,6 +233,8 @@ class StreamAssembler:
         delta = choice.get("delta")
         if not delta or not is_parsed_object(delta):
             delta = self._whole(choice)
+        if "tool_calls" in choice and not delta.get("tool_calls"):
+            delta = {**delta, "tool_calls": choice["tool_calls"]}
         content = delta.get("content")
         if len(delta) == 1 and type(content) is str:
             if content:
@@ -242,9 +246,9 @@ class StreamAssembler:
         if self.fault is not None:
             del deltas[mark:]
             return
-        word = choice.get("finish_reason")
-        if word:
-            self._note_finish(word, choice)
+        word = choice.get("finish_reason", _ODD)
+        if word or len(choice) > _PLAIN_FIELDS:
+            self._note_finish(choice)
         if "usage" in choice:
             self._note_usage(choice["usage"])  # Moonshot's place for it
 
@@ -261,9 +265,7 @@ class StreamAssembler:
         self._take_refusal(delta.get("refusal"))
         calls = delta.get("tool_calls")
         if calls:
-            deltas.extend([Delta(tool_call=news) for news in self._calls.add(calls)])
-            if self._calls.overflow:
-                self._refuse_calls()
+            self._take_calls(calls, deltas)
         elif legacy := delta.get("function_call"):
             self._other_size -= self._legacy.size
             self._legacy.add_legacy(legacy)
@@ -275,7 +277,14 @@ class StreamAssembler:
             self._text.add_thought(parts.thoughts, PARTS, deltas)
         if parts.text:
             self._text.add_text(parts.text, deltas)
+        if parts.calls:
+            self._take_calls(parts.calls, deltas)
         self._take_refusal(parts.refusal)
+
+    def _take_calls(self, calls: object, deltas: list[Delta]) -> None:
+        deltas.extend([Delta(tool_call=news) for news in self._calls.add(calls)])
+        if self._calls.overflow:
+            self._refuse_calls()
 
     def _take_refusal(self, refusal: object) -> None:
         if isinstance(refusal, str) and refusal:
@@ -298,14 +307,12 @@ class StreamAssembler:
 
     def _chosen(self, choices: object) -> dict[str, Any] | None:
         """The chunk's piece of the one choice that is read: the first that came (`n` is never sent)."""
-        for choice in as_array(choices) or (choices,):
-            if not is_parsed_object(choice):
-                continue
-            index = choice.get("index")
-            if index is None or index == self._choice_index:
-                return choice
-            if self._choice_index is None:
-                self._choice_index = index
+        entries = as_array(choices) or (choices,)
+        if self._choice_index is None:
+            first = first_choice(entries)
+            self._choice_index = None if first is None else first.get("index")
+        for choice in entries:
+            if is_parsed_object(choice) and choice.get("index") in (None, self._choice_index):
                 return choice
         return None
 
@@ -330,7 +337,7 @@ class StreamAssembler:
     def _mended(self, data: bytes) -> list[object]:
         """The values in data with a fault: half characters, or no blank lines between the events."""
         try:
-            return [parse_json(data)]
+            return [parse_json(data, mend=True)]
         except ValueError:
             lines = data.split(b"\n")
         values: list[object] = []
@@ -380,13 +387,16 @@ class StreamAssembler:
         if any(isinstance(count, int | float) and count > 0 for count in counts.values()):
             self._usage = counts
 
-    def _note_finish(self, word: object, choice: Mapping[str, object]) -> None:
+    def _note_finish(self, choice: Mapping[str, object]) -> None:
         """Keep the first word, but never behind one that says the reply was cut."""
-        if not isinstance(word, str) or word.strip().lower() in _NOT_FINISHED:
+        word = finish_word(choice)
+        if not word:
             return
-        if not self._finish or (
-            finish_reason(word) in _CUTS and finish_reason(self._finish) not in _CUTS
-        ):
+        means = ending(word)
+        if means == "failed" and not self.complete:
+            self._text.close([])
+            self.fault = failed_reply(word, self.text, self.calls)
+        elif not self._finish or (means in _CUTS and ending(self._finish) not in _CUTS):
             self._finish = word
             self._filter_report = choice.get("content_filter_results")
 

@@ -26,9 +26,17 @@ _UNITS: Final[Mapping[str, float]] = {
     "h": 3600, "hour": 3600, "hours": 3600, "d": 86400, "day": 86400, "days": 86400,
 }  # fmt: skip
 
-_HINTS: Final = ("retry_after", "retry_after_s", "retry_after_seconds", "retryAfter", "retryDelay")
+_HINTS: Final = (
+    "retry_after", "retry_after_s", "retry_after_seconds", "retryAfter", "retryDelay",
+    "estimated_time",  # Hugging Face, of a model that is loading
+)  # fmt: skip
 _HINTS_MS: Final = ("retry_after_ms", "retryAfterMs")
-_PHRASES: Final = ("try again in ", "retry in ", "retry after ", "available in ")
+_PHRASES: Final = (
+    "try again in ", "try again after ", "retry in ", "retry after ", "available in ", "please wait ",
+    "resets in ", "reset in ",
+)  # fmt: skip
+MAX_REPEATS: Final = 4
+"""Values of a header that came more than once, joined by commas, that are read."""
 
 REASONS: Final = frozenset({"rejected", "queue-timeout", "spill", "exhausted"})
 """The words for a queue's state that are believed; any other text stays in `detail`."""
@@ -106,7 +114,9 @@ def duration_s(text: str) -> float | None:
 def _header_wait(value: str | None, date: str | None, now: float | None) -> float | None:
     if value is None:
         return None
-    seconds = duration_s(value)
+    repeated = map(duration_s, value[:MAX_HEADER_CHARS].split(",", MAX_REPEATS))
+    waits = (duration_s(value), *repeated)
+    seconds = next((wait for wait in waits if wait is not None), None)
     if seconds is not None:
         return seconds
     then = _timestamp(value)

@@ -10,10 +10,11 @@ from typing import Any, Final
 
 from pydantic_core import from_json
 
-from rig.messages import ToolCall, arguments_text, as_object, cleaned_name
+from rig.messages import ToolCall, arguments_text, as_object
 from rig.model import CallDelta, CallStage
 from rig.text.arguments import read_arguments
 from rig.wire.calls import call_entries, clean_tool_name
+from rig.wire.calls import call_id as entry_id
 from rig.wire.dialects import ARGUMENT_KEYS
 from rig.wire.payload import is_parsed_object
 from rig.wire.text_assembly import byte_size
@@ -162,7 +163,7 @@ class CallAssembler:
         index = entry.get("index")
         if not isinstance(index, int | str) or isinstance(index, bool):
             index = None
-        call_id = cleaned_name(entry.get("id"))
+        call_id = entry_id(entry)
         slot = self._found(index, call_id, name)
         if slot is None or (name and _is_another(slot, index, call_id, name, value)):
             slot = self._opened()

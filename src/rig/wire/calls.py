@@ -6,16 +6,17 @@ came: whether a call runs is decided in the loop, which must see what the model 
 """
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 from pydantic_core import from_json
 
 from rig.messages import ToolCall, arguments_text, as_array, as_object, cleaned_name
 from rig.text.arguments import read_arguments
 from rig.wire.dialects import ARGUMENT_KEYS, NAME_PREFIXES
-from rig.wire.payload import mend_escapes
+from rig.wire.payload import mend_escapes, parse_json
 
 ID_CHARS: Final = 9
 """Length of the ids made here. Mistral's templates and API refuse every id that is not exactly nine
@@ -24,6 +25,11 @@ letters and digits (ml-explore/mlx-lm 1375, vllm-project/vllm 9019); no other se
 MAX_NAME_CHARS: Final = 256
 """Characters of a name that are looked at; a legal name has at most 64."""
 
+ID_KEYS: Final = ("id", "call_id", "tool_call_id")
+"""Where a call's id is; the second is the Responses API's name for it."""
+
+_BLANK_FIELDS: Final = frozenset({"function", "index", "name", "type", *ID_KEYS})
+_INVISIBLE: Final = re.compile(r"[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff]")
 _DEBRIS_STARTS: Final = ("<", "[", "{", "\n", "\r")
 """Where leaked markup begins behind a name (onnxruntime/mobius 520); none of these is legal in one."""
 
@@ -35,10 +41,12 @@ class Calls:
     Attributes:
         calls: those that can be answered, in order.
         unusable: how many had no name or were of a kind rig does not know.
+        blank: how many of those say nothing at all: some servers send one beside every text.
     """
 
     calls: tuple[ToolCall, ...] = ()
     unusable: int = 0
+    blank: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +88,8 @@ def read_calls(message: Mapping[str, object], *, seed: bytes) -> Calls:
         )
         for call_id, draft in zip(ids, drafts, strict=True)
     )
-    return Calls(calls=calls, unusable=len(entries) - len(drafts))
+    blank = sum(map(_is_blank, entries))
+    return Calls(calls=calls, unusable=len(entries) - len(drafts), blank=blank)
 
 
 def unique_ids(ids: Sequence[str], *, seed: bytes) -> list[str]:
@@ -133,7 +142,7 @@ def clean_tool_name(value: object) -> str:
         The text up to the first markup, without quotes, a `functions.` prefix and the `:0` Kimi K2
         puts behind that; "" when there is no name.
     """
-    name = cleaned_name(value)[:MAX_NAME_CHARS]
+    name = _INVISIBLE.sub("", cleaned_name(value)[:MAX_NAME_CHARS]).strip()
     while name.startswith("<") and ">" in name:
         name = name.partition(">")[2].lstrip()
     for start in _DEBRIS_STARTS:
@@ -168,12 +177,42 @@ def read_call_arguments(value: object) -> tuple[str, tuple[str, ...]]:
 
 
 def call_entries(value: object) -> list[Mapping[str, object]]:
-    """The members of `tool_calls`: a list, one call alone, or calls by index."""
+    """The members of `tool_calls`: a list, one call alone, calls by index, or JSON text of those."""
+    if isinstance(value, str) and value.lstrip()[:1] in {"[", "{"}:
+        value = _parsed(value)
     wire = as_object(value)
     if wire is not None:
         alone = "function" in wire or "name" in wire
         return [wire] if alone else _objects(wire.values())
     return _objects(as_array(value) or ())
+
+
+def call_id(entry: Mapping[str, object]) -> str:
+    """The id of one member of `tool_calls`; "" when it has none."""
+    return next((found for key in ID_KEYS if (found := cleaned_name(entry.get(key)))), "")
+
+
+def _parsed(text: str) -> object:
+    try:
+        return cast("object", parse_json(text))
+    except ValueError:
+        return None
+
+
+def _is_blank(entry: Mapping[str, object]) -> bool:
+    """Whether a call names no tool and has no arguments, not even `{}`."""
+    function = as_object(entry.get("function")) or {}
+    for scope, known in ((entry, _BLANK_FIELDS), (function, frozenset({"name"}))):
+        for name, value in scope.items():
+            blank = name in known or name in ARGUMENT_KEYS
+            if not blank or (name in ARGUMENT_KEYS and not _says_nothing(value)):
+                return False
+    named = (entry.get("name"), function.get("name"), entry.get("function"))
+    return entry.get("type") != "custom" and not any(clean_tool_name(name) for name in named)
+
+
+def _says_nothing(value: object) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
 
 
 def _objects(values: Iterable[object]) -> list[Mapping[str, object]]:
@@ -188,7 +227,7 @@ def _read_call(entry: Mapping[str, object]) -> _Draft | None:
         return None
     keys = (key for key in ARGUMENT_KEYS if source.get(key) is not None)
     arguments, repairs = read_call_arguments(source.get(next(keys, ARGUMENT_KEYS[0])))
-    return _Draft(id=cleaned_name(entry.get("id")), name=name, arguments=arguments, repairs=repairs)
+    return _Draft(id=call_id(entry), name=name, arguments=arguments, repairs=repairs)
 
 
 def _is_json_object(text: str) -> bool:

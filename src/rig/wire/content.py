@@ -4,12 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from rig.messages import ReasoningField, as_array, as_object
+from rig.messages import ReasoningField, as_array, as_object, is_thought_type
 from rig.wire.dialects import REASONING_FIELDS
 
-_THOUGHT_PARTS: Final = frozenset({"thinking", "reasoning", "reasoning_content", "thought"})
-_THOUGHT_KEYS: Final = ("thinking", "text", "content", "summary", "reasoning")
+_THOUGHT_KEYS: Final = (
+    "thinking", "text", "content", "summary", "reasoning", "reasoning_text", "reasoning_content",
+    "thought", "value",
+)  # fmt: skip
 _TEXT_KEYS: Final = ("text", "content")
+_INNER_KEYS: Final = ("text", "content", "value")
+_CALL_PARTS: Final = frozenset({"tool_use", "tool_call", "function_call"})
 
 MAX_PART_DEPTH: Final = 4
 """Levels of parts inside parts that are read. Mistral's thinking parts, the deepest seen, have 2."""
@@ -23,11 +27,13 @@ class Content:
         text: its text parts, joined.
         thoughts: its thinking parts, joined.
         refusal: its refusal parts, joined.
+        calls: its parts that are tool calls, as they are.
     """
 
     text: str = ""
     thoughts: str = ""
     refusal: str = ""
+    calls: tuple[Mapping[str, object], ...] = ()
 
 
 def read_content(content: object) -> Content:
@@ -37,23 +43,31 @@ def read_content(content: object) -> Content:
         content: the wire's value, of any shape.
 
     Returns:
-        The texts, apart from the thoughts and refusals among them.
+        The texts, apart from the thoughts, refusals and calls among them.
     """
     if isinstance(content, str):
         return Content(text=content)
     texts: list[str] = []
     thoughts: list[str] = []
     refusals: list[str] = []
+    calls: list[Mapping[str, object]] = []
     for part in _parts(content):
         wire = as_object(part) or {"text": part}
         kind = wire.get("type")
-        if isinstance(kind, str) and kind in _THOUGHT_PARTS:
+        if is_thought_type(kind) or wire.get("thought") is True:  # the flag is Gemini's
             thoughts.append(_first_text(wire, _THOUGHT_KEYS))
         elif kind == "refusal":
             refusals.append(_first_text(wire, ("refusal",)))
+        elif isinstance(kind, str) and kind in _CALL_PARTS:
+            calls.append(wire)
         else:
             texts.append(_first_text(wire, _TEXT_KEYS))
-    return Content(text="".join(texts), thoughts="".join(thoughts), refusal="".join(refusals))
+    return Content(
+        text="".join(texts),
+        thoughts="".join(thoughts),
+        refusal="".join(refusals),
+        calls=tuple(calls),
+    )
 
 
 def read_thoughts(message: Mapping[str, object]) -> tuple[ReasoningField | None, str]:
@@ -95,7 +109,10 @@ def joined_text(value: object, keys: Sequence[str], depth: int = MAX_PART_DEPTH)
 def _first_text(
     part: Mapping[str, object], keys: Sequence[str], depth: int = MAX_PART_DEPTH
 ) -> str:
-    texts = (joined_text(part.get(key), keys, depth) for key in keys)
+    inner = (
+        _INNER_KEYS if keys is _TEXT_KEYS else keys
+    )  # {"text": {"value": "a"}}: the Assistants API
+    texts = (joined_text(part.get(key), inner, depth) for key in keys)
     return next((text for text in texts if text), "")
 
 

@@ -9,22 +9,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from rig.errors import EmptyReplyError, ProtocolError
-from rig.messages import ReasoningField, as_array, as_object
+from rig.errors import EmptyReplyError, ProtocolError, StreamCutError
+from rig.messages import ReasoningField, ToolCall, as_array, as_object
 from rig.model import FinishReason, Reply
-from rig.text.reasoning import separate_reasoning, strip_orphan_closer
+from rig.text.reasoning import separate_reasoning, strip_orphan_closer, strip_repeated_thought
+from rig.text.stop_tokens import strip_stop_token
 from rig.wire.calls import Calls, read_calls
 from rig.wire.content import Content, read_content, read_thoughts
-from rig.wire.dialects import FINISH_REASONS
 from rig.wire.fault_text import clean_line, read_fault
-from rig.wire.faults import error_in_payload, filtered_category
+from rig.wire.faults import error_in_payload, filtered_category, first_choice
+from rig.wire.finish import ending, finish_reason, finish_word
+from rig.wire.other_apis import other_api
 from rig.wire.payload import parse_json
-from rig.wire.usage import read_usage
+from rig.wire.usage import read_usage, usage_in
+
+MAX_QUOTED_BYTES: Final = 512
+"""Bytes of an answer that is no completion which errors quote on `detail`."""
 
 _CHECK_URL: Final = "check that the base URL leads to an OpenAI-compatible API"
-
-MAX_CATEGORY_CHARS: Final = 64
-"""Characters kept of a word of the endpoint's, such as a refusal's category."""
+_EVENT_STARTS: Final = (b"data:", b"event:", b"id:", b"retry:", b":")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +49,7 @@ def decode_chat(body: bytes, *, latency_s: float = 0.0) -> Reply:
 
     Raises:
         RigError: the body tells of a fault; classified as the same fault with its own status is.
+        StreamCutError: the reply failed, says the server; what came of it is on the error.
         EmptyReplyError: there is no choice, or neither text nor calls in it.
         ProtocolError: the body is not a chat completion.
     """
@@ -65,23 +69,26 @@ def read_completion(payload: Mapping[str, object], body: bytes, *, latency_s: fl
 
     Raises:
         RigError: the payload tells of a fault; classified as the same fault with its own status is.
+        StreamCutError: the reply failed, says the server; what came of it is on the error.
         EmptyReplyError: there is no choice, or neither text nor calls in it.
         ProtocolError: it is not a chat completion.
     """
     fault = error_in_payload(payload)
     if fault is not None:
         raise fault
-    choice = _first_choice(payload, body)
+    choice = _only_choice(payload, body)
     message = _message(choice)
-    calls = read_calls(message, seed=body)
-    finish = finish_reason(choice.get("finish_reason"), has_calls=bool(calls.calls))
     content = read_content(message.get("content"))
+    calls = _calls(choice, message, content, body)
+    word = finish_word(choice)
+    finish = finish_reason(word, has_calls=bool(calls.calls))
     refusal = _refusal(choice, message, content, finish)
     visible = _visible(message, content)
-    usage = read_usage(
-        payload.get("usage") or choice.get("usage"), payload.get("timings"), latency_s=latency_s
-    )
-    _check_calls(calls, finish, body)
+    usage = read_usage(usage_in(payload, choice), payload.get("timings"), latency_s=latency_s)
+    if ending(word) == "failed":
+        failure = failed_reply(word, visible.text, calls.calls)
+        raise failure
+    _check_calls(calls, finish, body, has_text=bool(visible.text))
     if not (visible.text or calls.calls or refusal or finish == "length"):
         error = EmptyReplyError("the reply holds neither text nor tool calls", reason="no_answer")
         error.reasoning, error.usage = visible.reasoning, usage
@@ -131,23 +138,6 @@ def decode_models(body: bytes) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_model_names(entries)))
 
 
-def finish_reason(value: object, *, has_calls: bool = False) -> FinishReason:
-    """The wire's word for why a reply ended, in rig's set.
-
-    Args:
-        value: the word; case and an enum's prefix (`FinishReason.STOP`) do not matter.
-        has_calls: what a missing word means.
-
-    Returns:
-        One of rig's five; missing and empty words are tool_calls with calls and unknown without,
-        words nobody knows are unknown.
-    """
-    word = value.strip().lower().rpartition(".")[2] if isinstance(value, str) else ""
-    if not word:
-        return "tool_calls" if has_calls else "unknown"
-    return FINISH_REASONS.get(word, "unknown")
-
-
 def _value(body: bytes) -> object:
     """The JSON value of a body; one that was sent as a JSON string is unwrapped once.
 
@@ -155,8 +145,8 @@ def _value(body: bytes) -> object:
         ProtocolError: the body is not JSON.
     """
     try:
-        value: object = parse_json(body)
-        return parse_json(value) if isinstance(value, str) else value
+        value: object = parse_json(body, mend=True)
+        return parse_json(value, mend=True) if isinstance(value, str) else value
     except ValueError:
         reason = _kind_of_text(body)
     raise ProtocolError(
@@ -192,25 +182,29 @@ def _kind_of_text(body: bytes) -> str:
     head = body[:64].lstrip()
     if head.startswith(b"<"):
         return "html"
-    return "event_stream" if head.startswith((b"data:", b"event:")) else "not_json"
+    return "event_stream" if head.startswith(_EVENT_STARTS) else "not_json"
 
 
-def _first_choice(payload: Mapping[str, object], body: bytes) -> Mapping[str, object]:
+def _only_choice(payload: Mapping[str, object], body: bytes) -> Mapping[str, object]:
     """Choice 0.
 
     Raises:
         EmptyReplyError: there is none.
-        ProtocolError: it is not an object.
+        ProtocolError: it is not an object, or the answer is one of another API.
     """
     choices = payload.get("choices")
     entries = as_array(choices)
     if choices is None or (entries is not None and not entries):
+        says = other_api(payload)
+        if says:
+            told = body[:MAX_QUOTED_BYTES].decode(errors="replace")
+            raise ProtocolError(says, reason="other_api", detail=clean_line(told))
         raise EmptyReplyError(
             "the reply holds no choice at all",
             reason="no_choices",
             detail=clean_line("fields of the answer: " + ", ".join(payload)),
         )
-    first = as_object(entries[0]) if entries else None
+    first = first_choice(entries) if entries else None
     if first is None:
         raise ProtocolError(
             f"the answer's choices are no objects: {_CHECK_URL}",
@@ -229,13 +223,46 @@ def _message(choice: Mapping[str, object]) -> Mapping[str, object]:
     return {"content": choice.get("message") or choice.get("text")}
 
 
-def _check_calls(calls: Calls, finish: FinishReason, body: bytes) -> None:
+def failed_reply(word: str, text: str, calls: tuple[ToolCall, ...]) -> StreamCutError:
+    """The error of a reply that the server itself calls failed.
+
+    Args:
+        word: its word for why the reply ended.
+        text: the visible text that had come.
+        calls: the calls that had begun.
+    """
+    error = StreamCutError(
+        "the server ended the reply with an error: what came of it is no answer",
+        reason="failed",
+        detail=word,
+        retryable=True,
+    )
+    error.text, error.tool_calls = text, calls
+    return error
+
+
+def _calls(
+    choice: Mapping[str, object], message: Mapping[str, object], content: Content, body: bytes
+) -> Calls:
+    """The calls from the first place that has any: the message, the choice, the content's parts."""
+    calls = read_calls(message, seed=body)
+    for elsewhere in (choice.get("tool_calls"), content.calls):
+        if elsewhere and not calls.calls:
+            found = read_calls({"tool_calls": elsewhere}, seed=body)
+            calls = found if found.calls or not calls.unusable else calls
+    return calls
+
+
+def _check_calls(calls: Calls, finish: FinishReason, body: bytes, *, has_text: bool) -> None:
     """A call nobody can answer is an error, unless other calls are left or the reply was cut.
+
+    One that says nothing at all is no call where there is a text beside it.
 
     Raises:
         ProtocolError: there are only such calls.
     """
-    if calls.unusable and not calls.calls and finish != "length":
+    unusable = calls.unusable - (calls.blank if has_text else 0)
+    if unusable and not calls.calls and finish != "length":
         raise ProtocolError(
             "the reply asks for a tool without a name, or for a kind of tool rig does not offer",
             reason="tool_call",
@@ -247,15 +274,18 @@ def _visible(message: Mapping[str, object], content: Content) -> _Visible:
     """Text and thoughts apart: tags count only where the server sent no thoughts of its own.
 
     A server that separates reasoning leaves tags in the text only when they belong there, except
-    for a closer at the very start (koma 63).
+    for a closer at the very start (koma 63) and for the same thought a second time.
     """
     field, thoughts = read_thoughts(message)
     thoughts = thoughts or content.thoughts
     if not thoughts:
         leaked = separate_reasoning(content.text)
-        return _Visible(text=leaked.text, reasoning=leaked.reasoning, reasoning_field=None)
-    rest = strip_orphan_closer(content.text)
-    return _Visible(text=rest.text.strip(), reasoning=thoughts.strip(), reasoning_field=field)
+        text, thoughts = leaked.text, leaked.reasoning
+    else:
+        text = strip_orphan_closer(strip_repeated_thought(content.text, thoughts)).text
+    return _Visible(
+        text=strip_stop_token(text).strip(), reasoning=thoughts.strip(), reasoning_field=field
+    )
 
 
 def _refusal(
@@ -266,19 +296,13 @@ def _refusal(
 ) -> str | None:
     """The category of a refusal: the filter that hit, the server's finish word, or `refusal`."""
     if finish == "content_filter":
-        return filtered_category(choice.get("content_filter_results")) or _word(
-            choice.get("finish_reason")
-        )
+        return filtered_category(choice.get("content_filter_results")) or finish_word(choice)
     return "refusal" if _refusal_text(message, content) else None
 
 
 def _refusal_text(message: Mapping[str, object], content: Content) -> str:
     refusal = message.get("refusal")
     return refusal.strip() if isinstance(refusal, str) and refusal.strip() else content.refusal
-
-
-def _word(value: object) -> str:
-    return clean_line(value).lower()[:MAX_CATEGORY_CHARS] if isinstance(value, str) else ""
 
 
 def _model_names(entries: Sequence[object]) -> Iterator[str]:

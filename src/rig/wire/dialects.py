@@ -11,49 +11,17 @@ from typing import Final
 
 from rig.errors import InvalidRequestError
 from rig.messages import ReasoningField
-from rig.model import FinishReason
 from rig.wire.dialect import Dialect, Refused, Sent, Spelling, ToolChoice, Unsent
-
-FINISH_REASONS: Mapping[str, FinishReason] = MappingProxyType(
-    {
-        "stop": "stop",
-        "eos": "stop",
-        "eos_token": "stop",  # TGI
-        "end": "stop",
-        "end_turn": "stop",  # Anthropic behind a proxy
-        "stop_sequence": "stop",
-        "complete": "stop",
-        "completed": "stop",
-        "length": "length",
-        "max_tokens": "length",
-        "max_length": "length",
-        "max_new_tokens": "length",
-        "max_output_tokens": "length",
-        "model_length": "length",  # Mistral
-        "model_context_window_exceeded": "length",
-        "tool_calls": "tool_calls",
-        "tool_call": "tool_calls",
-        "tool_use": "tool_calls",
-        "function_call": "tool_calls",
-        "function_calls": "tool_calls",
-        "content_filter": "content_filter",
-        "content_filtered": "content_filter",
-        "refusal": "content_filter",
-        "safety": "content_filter",  # Gemini behind a proxy, as the four below
-        "recitation": "content_filter",
-        "blocklist": "content_filter",
-        "prohibited_content": "content_filter",
-        "spii": "content_filter",
-        "guardrail_intervened": "content_filter",  # Bedrock
-    }
-)
-"""Why a reply ended, lower-case. The set is open (spring-ai 4900): a word that is not here is unknown."""
 
 REASONING_FIELDS: tuple[tuple[str, ReasoningField | None], ...] = (
     ("reasoning_content", "reasoning_content"),  # llama.cpp, SGLang, DeepSeek, older vLLM
     ("reasoning", "reasoning"),  # vLLM, Ollama, OpenRouter
     ("reasoning_details", None),  # OpenRouter, a list of typed parts
     ("thinking", None),
+    ("thinking_blocks", None),  # LiteLLM
+    ("reasoning_text", None),  # GitHub Copilot
+    ("thought", None),
+    ("thoughts", None),
 )
 """Where a server puts thoughts, first match wins since they repeat each other (vercel/ai 8072), and
 the field to send them back in; None where no server reads them back in that shape."""

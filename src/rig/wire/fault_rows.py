@@ -1,11 +1,12 @@
 """The table that turns an endpoint's fault into one of rig's errors. No I/O.
 
 Rules for whoever edits this file: the first row that matches wins; a row matches when the status is
-one of its statuses and, if it names codes or phrases, one of those is there. Phrases are lower-case
-and are looked for in the message's start and end only, since the rest may be the caller's own
-prompt sent back. `says` is our sentence: what is wrong and what to change, nothing of the endpoint.
+one of its statuses and, if it names codes, phrases or patterns, one of those is there. Phrases are
+lower-case and are looked for in the message's start and end only, since the rest may be the caller's own
+prompt sent back; long lists of them are in `rig.wire.fault_words`. `says` is our sentence: what is wrong and what to change, nothing of the endpoint.
 """
 
+import re
 from collections.abc import Container
 from dataclasses import dataclass
 from typing import Final
@@ -25,10 +26,24 @@ from rig.errors import (
     UnauthorizedError,
 )
 from rig.wire.fault_text import FaultText
+from rig.wire.fault_words import (
+    MODEL_404_PATTERNS,
+    MODEL_CODES,
+    MODEL_PHRASES,
+    PATH_WORDS,
+    RATE_TOO_LARGE_PHRASES,
+    REFUSAL_CODES,
+    REFUSAL_PHRASES,
+    TOO_LARGE_CODES,
+    TOO_LARGE_PATTERNS,
+    TOO_LARGE_PHRASES,
+    TOOLS_OFF_PATTERNS,
+)
 
 _ANY: Final = range(400, 600)
 _4XX: Final = range(400, 500)
 _5XX: Final = range(500, 600)
+_ANY_BUT_413: Final = frozenset(_ANY) - {413}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +58,8 @@ class Row:
         retryable: overrides the error's own answer.
         codes: words of `error.type` and `error.code`, one of which must be there.
         phrases: groups of words; all words of one group must be in the message.
+        patterns: the same for wordings that are no fixed words.
+        unless: words that must not be in the message.
     """
 
     error: type[RigError]
@@ -52,75 +69,36 @@ class Row:
     retryable: bool | None = None
     codes: frozenset[str] = frozenset()
     phrases: tuple[tuple[str, ...], ...] = ()
+    patterns: tuple[re.Pattern[str], ...] = ()
+    unless: tuple[str, ...] = ()
+
+    @property
+    def looks(self) -> bool:
+        """Whether the row looks at the message, and not at status and codes alone."""
+        return bool(self.phrases or self.patterns)
 
     def matches(self, status: int, fault: FaultText) -> bool:
         """Whether this row is the fault's."""
-        if status not in self.statuses:
+        if status not in self.statuses or any(word in fault.search for word in self.unless):
             return False
-        if not self.codes and not self.phrases:
+        if not self.codes and not self.looks:
             return True
-        return not self.codes.isdisjoint(fault.codes) or any(
-            fault.says(*words) for words in self.phrases
+        return (
+            not self.codes.isdisjoint(fault.codes)
+            or any(fault.says(*words) for words in self.phrases)
+            or any(pattern.search(fault.search) for pattern in self.patterns)
         )
 
 
-REFUSAL_CODES: Final = frozenset(
-    {
-        "content_filter",
-        "content_policy_violation",
-        "content_policy_error",
-        "responsibleaipolicyviolation",
-        "contentpolicyviolationerror",
-        "content_blocked",
-        "moderation_blocked",
-        "prompt_blocked",
-        "safety_violation",
-        "guardrail_violation",
-        "sensitive_words_detected",
-        "data_inspection_failed",
-    }
+_TOO_LARGE: Final = (
+    "the prompt does not fit the server's context window or batch: shorten it, lower"
+    " max_tokens, or serve the model with a larger context"
 )
-"""What content filters call themselves; one of them becomes `RefusedError.category`."""
-
-TOO_LARGE_PHRASES: Final = (
-    ("too large to process",),  # llama.cpp, physical batch
-    ("physical batch size",),
-    ("exceeds the available context",),  # llama.cpp
-    ("exceed_context_size",),
-    ("maximum context length",),  # OpenAI, vLLM, llama-cpp-python
-    ("context_length_exceeded",),
-    ("context length exceeded",),
-    ("model's context length",),  # SGLang
-    ("exceeds the context",),  # Ollama
-    ("exceeds context",),
-    ("exceeds the model's",),
-    ("does not fit in context",),
-    ("context shift is disabled",),
-    ("context the overflows",),  # LM Studio's own words
-    ("context overflows",),
-    ("context size has been exceeded",),
-    ("reached context length",),
-    ("context window",),
-    ("contextwindowexceeded",),  # litellm
-    ("prompt is too long",),
-    ("prompt too long",),
-    ("input is too long",),
-    ("input too long",),
-    ("maximum prompt length",),
-    ("reduce the length of the",),
-    ("longer than the maximum model length",),
-    ("inputs", "max_new_tokens", "must be <="),  # TGI
-    ("inputs", "must have less than", "tokens"),
+_TEMPLATE: Final = (
+    "the model's chat template refused the messages: change their roles or order, for"
+    " example one system message first and user and assistant in turn"
 )
-"""How servers say that the prompt is too long (earendil-works/pi 5930 and the servers themselves)."""
-
-OVERFLOW_HINTS: Final = (
-    "context length", "context window", "maximum context", "context_length_exceeded", "n_ctx",
-    "too long", "exceeds", "longer than", "reduce the length", "maximum number of tokens",
-    "maximum prompt", "too large to process", "physical batch size",
-)  # fmt: skip
-"""Loose signs of the same, for a probe that grows a prompt on purpose until it is refused."""
-
+_BUSY: Final = "the endpoint is busy or limits requests: try again later"
 _ENDPOINT_NOT_FOUND: Final = (
     "the endpoint has no such path: check base_url, most servers want it to end in /v1"
 )
@@ -151,42 +129,79 @@ ROWS: Final[tuple[Row, ...]] = (
                 "token_not_found_in_db",
                 "expired_key",
                 "no_db_connection",  # litellm without a database, for a key it does not know
+                "api_key_invalid",  # Google
+                "invalid_token",
+                "status_code:1004",  # MiniMax
+                "status_code:2049",
+                "error_code:110",  # Baidu, as the next
+                "error_code:111",
             }
         ),
+        phrases=(("api key not valid",), ("invalid api key",), ("api key is invalid",)),
         says="the endpoint refused the credentials: check the API key",
+    ),
+    Row(
+        error=InputTooLargeError,
+        reason="rate",
+        statuses=(413, 429),
+        phrases=RATE_TOO_LARGE_PHRASES,
+        says="the request has more tokens than the endpoint allows in a minute: shorten the messages,"
+        " or lower max_tokens",
     ),
     Row(
         error=RateLimitedError,
         reason="quota",
-        statuses=(402, 429),
+        retryable=False,
+        statuses=(400, 402, 403, 429),
         codes=frozenset(
-            {"insufficient_quota", "insufficient_credits", "billing_hard_limit_reached"}
+            {
+                "insufficient_quota",
+                "insufficient_credits",
+                "insufficient_balance",
+                "billing_hard_limit_reached",
+                "billing_not_active",
+                "exceeded_current_quota_error",  # Kimi
+                "budget_exceeded",  # litellm
+                "arrearage",  # DashScope
+                "1113",  # GLM
+                "status_code:1008",  # MiniMax
+            }
         ),
+        phrases=(("budget has been exceeded",), ("exceededbudget",), ("budgetexceeded",)),
         says="the account behind the API key has no quota left",
     ),
+    Row(error=RateLimitedError, statuses=(429,), says=_BUSY),
     Row(
         error=RateLimitedError,
-        statuses=(429,),
-        says="the endpoint is busy or limits requests: try again later",
-    ),
-    Row(
-        error=RateLimitedError,
-        codes=frozenset({"rate_limit_error", "rate_limit_exceeded", "too_many_requests"}),
-        says="the endpoint is busy or limits requests: try again later",
+        statuses=_ANY_BUT_413,
+        codes=frozenset(
+            {
+                "rate_limit_error",
+                "rate_limit_exceeded",
+                "rate_limit_reached_error",
+                "too_many_requests",
+                "too_many_requests_exception",
+                "throttling",  # DashScope, as the two below
+                "throttling.ratequota",
+                "throttling.allocationquota",
+                "throttling_exception",  # AWS
+                "request_limit_exceeded",
+                "capacity_exceeded",  # Groq at 498
+                "status_code:1002",  # MiniMax, as the two below
+                "status_code:1039",
+                "status_code:1041",
+                "error_code:4",  # Baidu, as the next
+                "error_code:18",
+            }
+        ),
+        says=_BUSY,
     ),
     # What was asked is declined.
     Row(
         error=RefusedError,
         reason="content_filter",
         codes=REFUSAL_CODES,
-        phrases=(
-            ("content_policy_violation",),
-            ("responsibleaipolicyviolation",),
-            ("content management policy",),
-            ("content policy violation",),
-            ("rejected as a result of our safety system",),
-            ("contentpolicyviolationerror",),
-        ),
+        phrases=REFUSAL_PHRASES,
         says="a content filter of the endpoint declined the request",
     ),
     # Faults that the same context reproduces, on whatever status they come.
@@ -208,24 +223,22 @@ ROWS: Final[tuple[Row, ...]] = (
         phrases=(
             ("failed to parse json", "unexpected end of json input"),  # ollama/ollama 14570
             ("error parsing tool call", "unexpected end"),  # ollama/ollama 13710
+            ("xml syntax error on line", "unexpected eof"),  # Ollama's parser of Qwen's calls
         ),
         says="the server could not parse a tool call that was cut: raise max_tokens, or ask for"
         " smaller arguments",
     ),
     Row(
         error=InputTooLargeError,
-        codes=frozenset(
-            {
-                "exceed_context_size_error",
-                "context_length_exceeded",
-                "context_window_exceeded",
-                "contextwindowexceedederror",
-                "string_above_max_length",
-            }
-        ),
+        codes=TOO_LARGE_CODES,
         phrases=TOO_LARGE_PHRASES,
-        says="the prompt does not fit the server's context window or batch: shorten it, lower"
-        " max_tokens, or serve the model with a larger context",
+        says=_TOO_LARGE,
+    ),
+    Row(
+        error=InputTooLargeError,
+        statuses=_4XX,
+        patterns=TOO_LARGE_PATTERNS,
+        says=_TOO_LARGE,
     ),
     Row(
         error=InputTooLargeError,
@@ -242,9 +255,8 @@ ROWS: Final[tuple[Row, ...]] = (
             ("tool-call-parser",),
             ("requires --jinja",),
             ("--jinja flag",),
-            ("does not support tools",),
-            ("does not support tool",),
         ),
+        patterns=TOOLS_OFF_PATTERNS,
         says="the server or the model was started without tool calling: for llama.cpp add --jinja,"
         " for vLLM --enable-auto-tool-choice and --tool-call-parser, or choose another model",
     ),
@@ -292,51 +304,76 @@ ROWS: Final[tuple[Row, ...]] = (
         error=InvalidRequestError,
         reason="template",
         phrases=(
-            ("jinja",),
-            ("chat template",),
-            ("chat_template",),
+            ("jinja exception",),  # llama.cpp
+            ("jinja2.exceptions",),  # vLLM
+            ("jinja error",),
+            ("jinja template:",),  # LM Studio
+            ("jinja template error",),
+            ("parse jinja template",),
+            ("render", "jinja template"),
+            ("at row ", ", column "),  # llama.cpp's older engine, minja
+            ("template: ", "executing "),  # Ollama, Go's text/template
+            ("chat template error",),
+            ("chat template failed",),
+            ("chat_template is not set",),
+            ("provide a chat template",),  # vLLM, of transformers
+            ("no chat template",),
+            ("apply chat template",),
+            ("apply_chat_template",),
+            ("generate parser for this template",),  # llama.cpp
             ("raise_exception",),
             ("roles must alternate",),
+            ("system role not supported",),  # Gemma
+            ("roles are supported!",),  # Mistral
+            ("no user query found in messages",),  # Qwen
             ("templateerror",),
             ("template error",),
             ('can only concatenate str (not "list")',),  # llama-cpp-python, content parts
         ),
-        says="the model's chat template refused the messages: change their roles or order, for"
-        " example one system message first and user and assistant in turn",
+        says=_TEMPLATE,
     ),
     Row(
         error=ServerError,
         reason="tool_call",
         retryable=False,
         statuses=_5XX,
-        phrases=(("error parsing tool call",), ("failed to parse tool call",)),
+        phrases=(
+            ("error parsing tool call",),
+            ("failed to parse tool call",),
+            ("failed to parse input at pos",),  # llama.cpp, as the next
+            ("peg-native format",),
+            ("xml syntax error on line",),  # Ollama's parser of Qwen's calls
+        ),
         says="the server could not parse the tool call the model wrote",
     ),
     # What is not there.
     Row(
-        error=ModelNotFoundError,
-        codes=frozenset({"model_not_found", "model_not_found_error", "invalid_model"}),
-        phrases=(
-            ("invalid model name",),
-            ("not a valid model",),
-            ("unknown model",),
-            ("no such model",),
-            ("no models loaded",),
-            ("could not find real modelid",),
-            ("try pulling it first",),
-        ),
-        says="the endpoint has no model of that name: see client.models()",
+        error=NotConfiguredError,
+        reason="endpoint_not_found",
+        phrases=(("unexpected endpoint or method",),),  # LM Studio, at 200
+        says=_ENDPOINT_NOT_FOUND,
     ),
     Row(
         error=ModelNotFoundError,
+        retryable=False,
+        codes=MODEL_CODES,
+        phrases=MODEL_PHRASES,
+        says="the endpoint has no model of that name: see client.models()",
+    ),
+    Row(
+        error=InvalidRequestError,
+        reason="provider",
         statuses=(404,),
-        phrases=(
-            *(
-                ("model", sign)
-                for sign in ("not found", "not exist", "unknown", "not available", "not loaded")
-            ),
-            ("model: ", "not_found_error"),  # Anthropic's
-        ),
+        phrases=(("no endpoints found",),),  # OpenRouter
+        says="no provider behind the endpoint serves the model with these options or account settings:"
+        " change the options the endpoint names",
+    ),
+    Row(
+        error=ModelNotFoundError,
+        retryable=False,
+        statuses=(404,),
+        patterns=MODEL_404_PATTERNS,
+        unless=PATH_WORDS,
         says="the endpoint has no model of that name: see client.models()",
     ),
     Row(
@@ -408,6 +445,7 @@ ROWS: Final[tuple[Row, ...]] = (
             ("image input is not supported",),
             ("unsupported content part",),
             ("not a multimodal model",),
+            ("validation error", "completionrequest"),  # pydantic, of the request's class
             ("validation error:",),
             ("validation errors:",),
             ("field required",),
@@ -444,29 +482,57 @@ ROWS: Final[tuple[Row, ...]] = (
 """First match wins."""
 
 IMPLIED_STATUSES: Final = (
-    (frozenset({"authentication_error", "invalid_api_key", "unauthorized"}), 401),
+    (
+        frozenset({
+            "authentication_error", "invalid_api_key", "unauthorized", "status_code:1004",
+            "status_code:2049", "error_code:110", "error_code:111",
+        }),
+        401,
+    ),
     (frozenset({"permission_error", "forbidden"}), 403),
     (frozenset({"not_found_error", "notfounderror", "not_found"}), 404),
     (frozenset({"request_too_large"}), 413),
-    (frozenset({"rate_limit_error", "rate_limit_exceeded", "backpressure", "too_many_requests"}), 429),
+    (
+        frozenset({
+            "rate_limit_error", "rate_limit_exceeded", "backpressure", "too_many_requests",
+            "insufficient_quota", "budget_exceeded", "throttling_exception", "capacity_exceeded", "1113",
+            "status_code:1002", "status_code:1008", "status_code:1039", "status_code:1041",
+            "error_code:4", "error_code:17", "error_code:18", "error_code:19",
+        }),
+        429,
+    ),
     (
         frozenset({
             "invalid_request_error", "badrequesterror", "bad request", "invalid_request",
-            "exceed_context_size_error", "context_length_exceeded", *REFUSAL_CODES,
+            "exceed_context_size_error", "context_length_exceeded", "status_code:2013",
+            "error_code:336001", "error_code:336003", *REFUSAL_CODES, *TOO_LARGE_CODES,
         }),
         400,
     ),
     (frozenset({"not_supported_error"}), 501),
     (frozenset({"unavailable_error", "overloaded_error", "service_unavailable"}), 503),
-    (frozenset({"timeout_error"}), 504),
-    (frozenset({"server_error", "internal_server_error", "internalservererror", "api_error"}), 500),
+    (frozenset({"timeout_error", "status_code:1001"}), 504),
+    (
+        frozenset({
+            "server_error", "internal_server_error", "internalservererror", "api_error",
+            "status_code:1000", "status_code:1013", "status_code:1024", "status_code:1033",
+            "error_code:336000", "error_code:336100",
+        }),
+        500,
+    ),
 )  # fmt: skip
-"""The status an error at HTTP 200 would have had, by its type or code."""
+"""The status an error at HTTP 200 would have had, by its type or code. MiniMax's codes are status_code:N
+(platform.minimax.io, error codes), Baidu's error_code:N."""
 
 IMPLIED_BY_WORDS: Final = (
+    ("unexpected endpoint or method", 404),
     ("too many requests", 429),
     ("rate limit", 429),
+    ("rate-limited", 429),
+    ("request limit reached", 429),
     ("backpressure", 429),
+    ("not authenticated", 401),
+    ("invalid api key", 401),
     ("overloaded", 503),
     ("loading model", 503),
     ("no backend available", 503),

@@ -10,6 +10,7 @@ from typing import Any, Final, cast
 
 from rig.messages import as_array, as_object
 from rig.wire.payload import parse_json
+from rig.wire.spelling import snake_case
 
 MAX_FAULT_BYTES: Final = 16 * 1024
 """Bytes of an error body that are read. Messages of use are under 1 KiB; llama.cpp and litellm
@@ -29,8 +30,23 @@ MAX_LAYERS: Final = 5
 """Objects inside objects, or JSON inside strings, that are opened. The deepest seen is three
 (OpenRouter's provider error inside its own)."""
 
-_INSIDE: Final = ("error", "errors", "detail", "message", "msg", "error_message", "description")
-_CODES: Final = ("type", "code", "error_type", "error_code", "status", "statusCode", "status_code")
+MAX_CODE_CHARS: Final = 128
+"""Characters of a code that are kept; the longest seen, with its package, has 60 (AWS)."""
+
+MAX_NUMBERED_CODE: Final = 1_000_000
+"""Codes that are numbers are below this: Baidu's have six digits."""
+
+MAX_DETAILS: Final = 8
+"""Entries of `details` that are read; Google sends three."""
+
+_INSIDE: Final = (
+    "error", "errors", "detail", "message", "msg", "error_message", "error_msg", "status_msg",
+    "description", "base_resp",
+)  # fmt: skip
+_CODES: Final = (
+    "type", "__type", "code", "error_type", "error_code", "status", "statusCode", "status_code",
+)  # fmt: skip
+_LAST_STATUS: Final = 599
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +56,8 @@ class FaultText:
     Attributes:
         line: the message, one clean line; for `error.detail` only.
         search: what phrases are looked for in, lower-case.
-        codes: its words for the kind of error, lower-case.
+        codes: its words for the kind of error, lower-case; of a word in camel case also the form
+            with underscores, of a number the digits.
         status: the HTTP status the body names, None when it names none.
         fields: the fields beside the message, inner ones over outer ones.
     """
@@ -87,7 +104,7 @@ def fault_of(value: object) -> FaultText:
     for layer in layers:
         fields |= layer
     return FaultText(
-        line=clean_line(message) or clean_line(" ".join(sorted(codes))),
+        line=clean_line(message) or clean_line(" ".join(sorted(_words(layers)))),
         search=_searched(message, codes),
         codes=codes,
         status=next((status for status in statuses if status), None),
@@ -195,14 +212,36 @@ def _detail_lines(entries: Sequence[object]) -> Iterator[str]:
         yield _join(path, str(wire.get("msg", "")))
 
 
+def _words(layers: Iterable[Mapping[str, object]]) -> set[str]:
+    """The codes that are words, as they came but for their case."""
+    values = (layer.get(name) for layer in layers for name in _CODES)
+    return {value[:MAX_CODE_CHARS].lower() for value in values if isinstance(value, str)}
+
+
 def _codes(layer: Mapping[str, object]) -> Iterator[str]:
     for name in _CODES:
-        value = layer.get(name)
-        if isinstance(value, str) and value:
-            yield value[:128].lower()
+        yield from _code(name, layer.get(name), numbered="status_msg" in layer)
     inner = as_object(layer.get("innererror"))
     if inner is not None:
         yield from _codes(inner)
+    for entry in (as_array(layer.get("details")) or ())[:MAX_DETAILS]:  # Google's ErrorInfo
+        yield from _code("reason", (as_object(entry) or {}).get("reason"))
+    if layer.get("contentFilter"):
+        yield "content_filter"  # GLM says beside the error what its filter found
+
+
+def _code(name: str, value: object, *, numbered: bool = False) -> Iterator[str]:
+    """A code as the tables have it; numbers of providers that count alike keep their field's name."""
+    if isinstance(value, str) and value:
+        word = value[:MAX_CODE_CHARS].rpartition("#")[
+            2
+        ]  # AWS: com.amazon.coral.service#NameException
+        yield from {value[:MAX_CODE_CHARS].lower(), word.lower(), snake_case(word)}
+    elif isinstance(value, int) and not isinstance(value, bool) and 0 < value < MAX_NUMBERED_CODE:
+        if numbered or name == "error_code":
+            yield f"{name}:{value}"
+        elif value > _LAST_STATUS:
+            yield str(value)
 
 
 def _status(layer: Mapping[str, object]) -> int | None:

@@ -3,7 +3,7 @@
 The order of judgement is the table's in `rig.wire.fault_rows`; here only the numbers are read out.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -18,27 +18,39 @@ from rig.errors import (
 )
 from rig.messages import as_array, as_object
 from rig.wire.backpressure import read_backpressure, read_retry_after
-from rig.wire.fault_rows import (
-    IMPLIED_BY_WORDS,
-    IMPLIED_STATUSES,
-    OVERFLOW_HINTS,
-    REFUSAL_CODES,
-    ROWS,
-    Row,
-)
+from rig.wire.fault_rows import IMPLIED_BY_WORDS, IMPLIED_STATUSES, ROWS, Row
 from rig.wire.fault_text import FaultText, clean_line, fault_of, read_fault
+from rig.wire.fault_words import OVERFLOW_HINTS, REFUSAL_CODES
+from rig.wire.other_apis import is_ollama_message
 
 MAX_CATEGORY_CHARS: Final = 64
 """Characters kept of a filter's category."""
 
+MAX_CHOICES: Final = 128
+"""Choices among which the first one is looked for: OpenAI's limit of `n`, which rig never sends."""
+
 MAX_TOKEN_DIGITS: Final = 12
 """Digits of a token count that are read; ten million tokens have eight."""
 
+_MESSAGES: Final = ("detail", "message", "errors", "msg", "error_msg", "error_code")
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
 _PROMPT_FIELDS: Final = ("n_prompt_tokens", "prompt_tokens", "input_tokens")
 _CONTEXT_FIELDS: Final = ("n_ctx", "context_length", "max_model_len")
 _PROMPT_PHRASES: Final = (
+    "total length ",  # vLLM
+    "prompt length (",
+    "prompt length ",
+    "input length (",
+    "input length ",
+    "input tokens length ",
+    "input token count (",
+    "input token count: ",
+    "token count of ",
+    "prompt tokens (",
+    "number of input tokens ",
+    "n_keep: ",
+    "- received ",
     "contains at least ",  # vLLM
     "resulted in ",  # OpenAI
     "your request has ",
@@ -52,10 +64,27 @@ _PROMPT_PHRASES: Final = (
     "you requested ",
 )
 _CONTEXT_PHRASES: Final = (
+    "maximum allowed length (",
+    "maximum number of tokens allowed (",
+    "maximum number of tokens allowed ",
+    "maximum sequence length ",
+    "maximum input length (",
+    "maximum input length ",
+    "maximum input tokens length ",
+    "total tokens limit ",
+    "exceeds the limit of ",
+    "max_num_tokens (",
+    "max_seq_len ",
+    "max input tokens: ",
+    "model token limit: ",
+    "cannot exceed ",
+    "n_ctx: ",
+    "should be [1, ",
     "maximum context length is ",
     "maximum context length of ",
     "available context size (",
     "context length (",
+    "(context length ",
     "context length of only ",
     "context length of ",
     "current batch size: ",
@@ -152,14 +181,36 @@ def _told_fault(payload: Mapping[str, object]) -> object | None:
     """What of a payload is an error: its `error`, a choice's, or all of it when it is no completion."""
     if payload.get("error") or payload.get("object") == "error":
         return payload
+    state = as_object(payload.get("base_resp"))  # MiniMax's, in good answers too
+    if state is not None and state.get("status_code"):
+        return state
     choices = payload.get("choices")
     entries = as_array(choices)
     if entries is not None:
-        first = as_object(entries[0]) if entries else None
+        first = first_choice(entries)
         return first if first is not None and first.get("error") else None
-    if choices is None and any(payload.get(name) for name in ("detail", "message", "errors")):
+    said = any(payload.get(name) for name in _MESSAGES) and not is_ollama_message(
+        payload.get("message")
+    )
+    if choices is None and (said or payload.get("success") is False):
         return payload
     return None
+
+
+def first_choice(choices: Sequence[object]) -> Mapping[str, object] | None:
+    """The choice that is read: the one that calls itself 0, else the first.
+
+    Args:
+        choices: the wire's list.
+
+    Returns:
+        None where the first is no object, or there is none.
+    """
+    first = as_object(choices[0]) if choices else None
+    if first is None or first.get("index") in (0, None):
+        return first
+    wires = (as_object(entry) or {} for entry in choices[:MAX_CHOICES])
+    return next((wire for wire in wires if wire.get("index") == 0), first)
 
 
 def _implied_status(fault: FaultText) -> int | None:
@@ -169,7 +220,7 @@ def _implied_status(fault: FaultText) -> int | None:
     for words, status in IMPLIED_BY_WORDS:
         if fault.says(words):
             return status
-    strict = next((row for row in ROWS if row.phrases and row.matches(400, fault)), None)
+    strict = next((row for row in ROWS if row.looks and row.matches(400, fault)), None)
     return 400 if strict is not None else None
 
 
@@ -196,7 +247,10 @@ def _category(fault: FaultText) -> str:
         hit = filtered_category(results)
         if hit:
             return hit
-    codes = sorted(fault.codes & REFUSAL_CODES)
+    reasons = as_array((as_object(fault.fields.get("metadata")) or {}).get("reasons"))
+    if reasons and isinstance(reasons[0], str):  # OpenRouter's moderation
+        return clean_line(reasons[0])[:MAX_CATEGORY_CHARS]
+    codes = sorted(code for code in fault.codes & REFUSAL_CODES if code.replace("_", "").isalpha())
     return codes[0] if codes else "content_filter"
 
 

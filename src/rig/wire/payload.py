@@ -2,7 +2,9 @@ r"""Bytes of an answer to JSON values. No I/O, linear time.
 
 Two faults are forgiven, because both come from text a model wrote and not from a broken server:
 bytes that are not UTF-8 (a character cut at the token limit) and escapes of half a surrogate pair
-(`\ud83d` alone). Both become U+FFFD, so whatever comes out can be encoded as UTF-8 again.
+(`\ud83d` alone). Both become U+FFFD, so whatever comes out can be encoded as UTF-8 again. Forgiven are
+also UTF-16 with its mark and, where the caller wants it, control characters that stand as they are inside of
+a text, and numbers of thousands of digits, which become null: nothing rig reads is such a number.
 """
 
 import re
@@ -14,6 +16,7 @@ from pydantic_core import from_json
 from rig.messages import as_array, as_object
 
 _BOM = b"\xef\xbb\xbf"
+_BOMS_16 = (b"\xff\xfe", b"\xfe\xff")
 _BLANK = b" \t\r\n"
 
 # One match per escape, so that the second half of a pair is never taken for a lone one; each
@@ -23,13 +26,18 @@ _ESCAPE = re.compile(
     re.DOTALL,
 )
 
+# A text, also one that never ends, or a number that no parser here takes; possessive, so linear.
+_MENDABLE = re.compile(r'"(?:[^"\\]++|\\.)*+"?|(?<=[:,\[ \t\r\n])[-0-9.eE+]{4300,}+', re.DOTALL)
+_CONTROL = re.compile(r"[\x00-\x1f]")
 
-def parse_json(body: bytes | str, *, partial: bool = False) -> Any:  # noqa: ANN401  JSON is any value
+
+def parse_json(body: bytes | str, *, partial: bool = False, mend: bool = False) -> Any:  # noqa: ANN401  JSON is any value
     """The JSON value of a body; a byte order mark and blanks before it are skipped.
 
     Args:
         body: the whole text.
         partial: accept a text that was cut, and give what is complete.
+        mend: forgive control characters and long numbers too: an answer that was paid for.
 
     Returns:
         The value. NaN and infinities are read: servers write them into log probabilities.
@@ -39,12 +47,28 @@ def parse_json(body: bytes | str, *, partial: bool = False) -> Any:  # noqa: ANN
     """
     if isinstance(body, bytes):
         body = body.lstrip(_BLANK).removeprefix(_BOM)
+        if body.startswith(_BOMS_16):
+            body = body.decode("utf-16", "replace")
     allow: Any = "trailing-strings" if partial else False
     try:
         return from_json(body, allow_partial=allow)
     except (ValueError, TypeError):  # TypeError: a str that holds lone surrogates
         text = without_surrogates(body) if isinstance(body, str) else body.decode(errors="replace")
-    return from_json(mend_escapes(text), allow_partial=allow)
+    text = mend_escapes(text)
+    if mend:
+        text = _MENDABLE.sub(_mend_token, text)
+    return from_json(text, allow_partial=allow)
+
+
+def _mend_token(match: re.Match[str]) -> str:
+    token = match[0]
+    if not token.startswith('"'):
+        return "null"
+    return _CONTROL.sub(_escape_control, token)
+
+
+def _escape_control(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"
 
 
 def is_parsed_object(value: object) -> TypeGuard[dict[str, Any]]:

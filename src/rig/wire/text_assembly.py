@@ -9,6 +9,7 @@ from typing import Final
 from rig.model import Delta
 from rig.text.pieces import Trimmed
 from rig.text.reasoning import OrphanCloserFilter, Piece, ReasoningFilter
+from rig.text.stop_tokens import StopTokenFilter
 
 PARTS: Final = "content"
 """Source of thoughts that came as parts of the content (Mistral's shape)."""
@@ -39,6 +40,7 @@ class TextAssembler:
         self._thought = Trimmed()
         self._leaks: ReasoningFilter | None = ReasoningFilter(thinking=thinking)
         self._filter: ReasoningFilter | OrphanCloserFilter = self._leaks
+        self._end = StopTokenFilter()
         self._shown: list[str] = []
 
     @property
@@ -84,6 +86,7 @@ class TextAssembler:
     def close(self, deltas: list[Delta]) -> None:
         """Hand out what had been held back: nothing follows."""
         self._show(self._filter.close(), deltas)
+        self._show_text(self._end.close(), deltas)
 
     def settle(self, text: str, deltas: list[Delta]) -> None:
         """Make the visible text what it is in the finished reply."""
@@ -115,21 +118,33 @@ class TextAssembler:
     def _show(self, pieces: list[Piece], deltas: list[Delta]) -> None:
         for piece in pieces:
             if piece.kind == "text":
-                self._shown.append(piece.text)
-                deltas.append(Delta(text=piece.text))
+                self._show_text(self._end.feed(piece.text), deltas)
             elif piece.kind == "reasoning":
                 deltas.append(Delta(reasoning=piece.text))
             else:
                 self.retracted = True
-                self._shown.clear()
-                deltas.append(Delta(retracted=piece.text))
+                self._retract(deltas)
+
+    def _show_text(self, text: str, deltas: list[Delta]) -> None:
+        if text:
+            self._shown.append(text)
+            deltas.append(Delta(text=text))
+
+    def _retract(self, deltas: list[Delta]) -> None:
+        """Take back all that was shown; what was held back of it is not shown any more."""
+        shown = self.text
+        self._end = StopTokenFilter()
+        self._shown.clear()
+        if shown:
+            deltas.append(Delta(retracted=shown))
 
     def _separate(self, deltas: list[Delta]) -> None:
         """From here on the server separates: the content is read again as nothing but text."""
         self._leaks = None
         self._filter = OrphanCloserFilter()
         pieces = self._filter.feed("".join(self._content)) if self._content else []
-        self.settle("".join(piece.text for piece in pieces), deltas)
+        self._end = StopTokenFilter()
+        self.settle(self._end.feed("".join(piece.text for piece in pieces)), deltas)
 
 
 def _blank_end(text: str, before: int) -> int:

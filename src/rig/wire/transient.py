@@ -209,6 +209,8 @@ def _rig_reason(error: RigError) -> str:
             return BUSY if error.retryable and error.reason != "quota" else ""
         case ServerError():
             return _server_reason(error) if error.retryable else ""
+        case StreamCutError(reason="failed"):
+            return UNAVAILABLE
         case StreamCutError():
             return _NETWORK_FAULTS.get(error.reason, ENDED)
         case RequestTimeoutError():

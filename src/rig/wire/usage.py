@@ -5,13 +5,61 @@ phases and the prompt tokens it really had to process. Its older builds tell onl
 and a stream without `include_usage` has nothing else.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 from rig.messages import MAX_COUNT, Usage, as_object
+from rig.wire.spelling import snake_case
 
 _OURS: Final = frozenset({
     "reported", "latency_s", "time_to_first_token_s", "prompt_s", "generation_s",
 })  # fmt: skip
+
+_PLACES: Final = ("usage", "usageMetadata", "usage_metadata")
+_NESTING: Final = ("x_groq",)  # Groq's streams, https://console.groq.com/docs/api-reference
+_ALIASES: Final[Mapping[str, str]] = {
+    "prompt_token_count": "prompt_tokens",  # Google's own API, as the next four
+    "candidates_token_count": "completion_tokens",
+    "total_token_count": "total_tokens",
+    "cached_content_token_count": "cached_tokens",
+    "thoughts_token_count": "reasoning_tokens",
+    "input_token_count": "prompt_tokens",  # watsonx
+    "generated_token_count": "completion_tokens",
+    "output_token_count": "completion_tokens",
+}
+
+
+def usage_in(*wires: Mapping[str, object]) -> object:
+    """The `usage` of an answer, wherever it is; None where there is none.
+
+    Args:
+        wires: the objects that may hold it, the likeliest first: the answer, its choice.
+    """
+    for wire in wires:
+        nested = (as_object(wire.get(name)) for name in _NESTING)
+        for holder in (wire, *(one for one in nested if one is not None)):
+            for name in _PLACES:
+                if holder.get(name):
+                    return holder[name]
+    return None
+
+
+def _counters(wire: Mapping[str, object]) -> dict[str, object]:
+    """The counters under the names of a chat completion; details in objects too."""
+    found: dict[str, object] = {}
+    for name, value in wire.items():
+        inner = as_object(value)
+        known = _ALIASES.get(snake_case(name), snake_case(name))
+        if known in _OURS:
+            continue
+        kept = (
+            value if inner is None else {**inner, **{snake_case(key): inner[key] for key in inner}}
+        )
+        if known == name:
+            found[known] = kept
+        else:
+            found.setdefault(known, kept)
+    return found
 
 
 def read_usage(usage: object, timings: object = None, *, latency_s: float = 0.0) -> Usage:
@@ -26,7 +74,7 @@ def read_usage(usage: object, timings: object = None, *, latency_s: float = 0.0)
         What was told; counters that nobody told are 0.
     """
     wire, told = as_object(usage) or {}, as_object(timings) or {}
-    counters = {name: value for name, value in wire.items() if name not in _OURS}
+    counters = _counters(wire)
     times: dict[str, object] = {
         "latency_s": latency_s,
         "prompt_s": _seconds(told.get("prompt_ms")),

@@ -1,0 +1,16 @@
+"""One spelling for words that servers write in several: `maxTokens`, `MaxTokens`, `max-tokens`. No I/O."""
+
+import re
+from typing import Final
+
+_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_BREAKS: Final = re.compile(r"[\s_-]+")
+
+
+def snake_case(word: str) -> str:
+    """The word in lower case, with one underscore between its parts.
+
+    Args:
+        word: a word in any case; the caller bounds its length.
+    """
+    return _BREAKS.sub("_", _HUMP.sub("_", word)).strip("_").lower()
