@@ -160,7 +160,9 @@ def test_nothing_is_invented(text: str, separated: bool) -> None:
         assert call.name in names
         arguments = from_json(call.arguments, allow_inf_nan=False)
         assert isinstance(arguments, dict)
-        for value in strings(arguments):
+        for value in strings(
+            list(arguments.values()) if "positional" in call.repairs else arguments
+        ):
             assert loosely(value) in loosely(text)
 
 

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from rig.text.salvage.blocks import Block, Dialect
+from rig.text.salvage.blocks import Block, Dialect, undecided
 from rig.text.salvage.calls import SalvagedCall
 from rig.text.salvage.json_values import Value, read_value
 from rig.text.salvage.objects import (
@@ -47,8 +47,8 @@ def _read_object(source: Source, start: int) -> Block | None:
     if value.kind == "truncated":
         begun = _BEGUN_CALL.match(source.text, start)
         if first and begun is not None and source.offer.find(begun["name"]):
-            return Block(end=len(source.text), problem="truncated", unfinished=True)
-        return Block(end=len(source.text), plain=True, unfinished=True)
+            return undecided(source)
+        return undecided(source, certain=False)
     if value.kind == "malformed":
         return Block(end=max(value.end, start + 1), plain=True)
     return _read_run(source, value, first=first)
@@ -114,7 +114,7 @@ def _read_list(source: Source, start: int) -> Block | None:
     if not char:
         return Block(end=inside, plain=True, unfinished=True)
     if not source.is_line_start(start):
-        return None
+        return _skip(source, start) if char == "{" else None
     if char == "{":
         return _read_object(source, start)
     return _read_python_list(source, inside)

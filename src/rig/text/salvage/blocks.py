@@ -32,6 +32,19 @@ class Block:
     zone: str = ""
 
 
+def undecided(source: Source, *, certain: bool = True) -> Block:
+    """The block of what the end of the text cut: with more of it, it may be a call.
+
+    Args:
+        source: the text.
+        certain: it is a call; else it is text if nothing follows.
+    """
+    end = len(source.text)
+    if certain:
+        return Block(end=end, problem="truncated", unfinished=True)
+    return Block(end=end, plain=True, unfinished=True)
+
+
 Reader = Callable[[Source, int], Block | None]
 """Reads what begins at an index; None when it is nothing of this dialect's, whatever may follow."""
 

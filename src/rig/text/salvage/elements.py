@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from rig.text.coerce import coerce_text
-from rig.text.salvage.blocks import Block
+from rig.text.salvage.blocks import Block, undecided
 from rig.text.salvage.calls import Problem
 from rig.text.salvage.json_values import read_value
 from rig.text.salvage.objects import Found, Setting, named_call
@@ -54,7 +54,7 @@ def read_element(source: Source, start: int, setting: Setting, tags: Elements) -
     opener = tags.call.match(source.text, start)
     if opener is None:
         cut = tags.call_prefix.fullmatch(source.text, start)
-        return Block(end=len(source.text), problem="truncated", unfinished=True) if cut else None
+        return undecided(source) if cut else None
     name = source.offer.find(opener["name"])
     body = source.skip_blanks(opener.end())
     if body == len(source.text):
@@ -67,7 +67,7 @@ def read_element(source: Source, start: int, setting: Setting, tags: Elements) -
     if tags.parameter.match(source.text, body):
         return _with_parameters(source, body, name, setting, tags)
     if _may_be_tag(source, body, tags):
-        return Block(end=len(source.text), problem="truncated", unfinished=True)
+        return undecided(source)
     return _unreadable(source, body, tags, "malformed") if name else None
 
 
@@ -75,7 +75,7 @@ def _with_object(source: Source, start: int, name: str, setting: Setting, tags: 
     """A call whose arguments are JSON, as Functionary and Llama write them."""
     value = read_value(source, start, loose=True)
     if value.kind == "truncated":
-        return Block(end=len(source.text), problem="truncated", unfinished=True)
+        return undecided(source)
     if value.kind == "malformed":
         return _unreadable(source, start, tags, "malformed")
     repaired = Setting(
@@ -100,7 +100,7 @@ def _with_parameters(
             source, opener.end(), tags, known.keys() - arguments.keys() - {opener["name"]}
         )
         if value is None:
-            return Block(end=len(source.text), problem="truncated", unfinished=True)
+            return undecided(source)
         end, position = value
         text = source.text[opener.end() : end]
         typed = coerce_text(text, known.get(opener["name"]))
@@ -109,7 +109,7 @@ def _with_parameters(
     if not closer:
         cut = position == len(source.text) or _may_be_tag(source, position, tags)
         if cut:
-            return Block(end=len(source.text), problem="truncated", unfinished=True)
+            return undecided(source)
         return _unreadable(source, position, tags, "malformed")
     found = named_call(name, arguments, setting) if name else Found(problem="unknown_tool")
     return Block(end=position + len(closer), calls=found.calls, problem=found.problem)

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from rig.text.salvage.blocks import Block, Dialect
+from rig.text.salvage.blocks import Block, Dialect, undecided
 from rig.text.salvage.objects import Setting
 from rig.text.salvage.payload import read_named_object
 from rig.text.salvage.source import Source
@@ -38,8 +38,8 @@ def _read(
     source.charge(64)
     if match is None:
         cut = prefix.fullmatch(source.text, start)
-        maybe = cut is not None and source.offer.may_begin(cut["name"] or "")
-        return Block(end=len(source.text), problem="truncated", unfinished=True) if maybe else None
+        named = cut is not None and bool(source.offer.find(cut["name"]))
+        return None if cut is None else undecided(source, certain=named)
     name = source.offer.find(match["name"])
     if not name and match["name"] == "all":
         return None

@@ -234,7 +234,7 @@ class _Begun(Source):
 
     def is_line_start(self, start: int) -> bool:
         """As for a whole text, and after a tag."""
-        if super().is_line_start(start):
+        if self.is_clear(start):
             return True
         line = self.text[self.text.rfind("\n", 0, start) + 1 : start].rstrip()
         return not line or line[-1] in _LINE_BEGINS

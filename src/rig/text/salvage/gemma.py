@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from rig.text.salvage.blocks import Block, Dialect
+from rig.text.salvage.blocks import Block, Dialect, undecided
 from rig.text.salvage.objects import Setting
 from rig.text.salvage.pythonic import read_python_calls
 from rig.text.salvage.source import Source
@@ -20,7 +20,7 @@ def _read_code(source: Source, start: int) -> Block | None:
     head = _HEAD.match(source.text, start)
     if head is None or head.end() == len(source.text):
         cut = re.fullmatch(r"tool_code[ \t]*(?:=|\n)?\s*", source.text[start : start + 64])
-        return Block(end=len(source.text), problem="truncated", unfinished=True) if cut else None
+        return undecided(source) if cut else None
     block = read_python_calls(
         source, head.end(), Setting(offer=source.offer, dialect=_NAME, certain=True), "", code=True
     )

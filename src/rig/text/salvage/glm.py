@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from rig.text.coerce import coerce_text
-from rig.text.salvage.blocks import Block
+from rig.text.salvage.blocks import Block, undecided
 from rig.text.salvage.objects import Found, Setting, named_call
 from rig.text.salvage.source import Source
 
@@ -40,7 +40,7 @@ def read_pairs(
     """
     known = source.offer.properties(name)
     arguments: dict[str, object] = {}
-    cut = Block(end=len(source.text), problem="truncated", unfinished=True)
+    cut = undecided(source)
     position = start
     while (key := _KEY.match(source.text, position)) and len(arguments) < MAX_PAIRS:
         end = _end_of_value(source, key.end(), closers)

@@ -8,7 +8,7 @@ import re
 from typing import Final
 
 from rig.text.harmony import match_header, may_be_header
-from rig.text.salvage.blocks import Block, Dialect
+from rig.text.salvage.blocks import Block, Dialect, undecided
 from rig.text.salvage.calls import Problem
 from rig.text.salvage.json_values import read_value
 from rig.text.salvage.objects import Setting, named_call, with_repairs
@@ -50,9 +50,9 @@ def _read_bare(source: Source, start: int) -> Block | None:
         return None
     head = _BARE.match(source.text, start)
     if head is None:
-        at_mark_end = any(source.lower[start:] == mark for mark in _BARE_MARKS)
-        end = len(source.text)
-        return Block(end=end, problem="truncated", unfinished=True) if at_mark_end else None
+        rest = source.lower[start : start + 64]
+        at_end = start + len(rest) == len(source.text) and rest in _BARE_MARKS
+        return undecided(source) if at_end else None
     name = source.offer.find(head["name"])
     if head["open"]:
         return _read_body(source, head.end("open") - 1, name) if name else None
@@ -74,7 +74,7 @@ def _read_body(source: Source, start: int, name: str) -> Block:
         return Block(end=_end(source, at), problem="malformed" if name else "unknown_tool")
     value = read_value(source, at, loose=True)
     if value.kind == "truncated":
-        return Block(end=len(source.text), problem="truncated", unfinished=True)
+        return undecided(source)
     end_at = _end(source, value.end)
     if value.kind == "malformed" or not name:
         return Block(end=end_at, problem="malformed" if name else "unknown_tool")

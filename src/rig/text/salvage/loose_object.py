@@ -9,7 +9,7 @@ from typing import Final
 
 from rig.text.json_builder import build_json
 from rig.text.json_scanner import scan_json
-from rig.text.salvage.blocks import Block
+from rig.text.salvage.blocks import Block, undecided
 from rig.text.salvage.calls import Problem
 from rig.text.salvage.json_values import MAX_DEPTH, arguments_json
 from rig.text.salvage.objects import Found, Setting, named_call
@@ -36,11 +36,7 @@ def read_loose_call(source: Source, start: int, setting: Setting) -> Block | Non
     if head is None:
         cut = re.fullmatch(r"[\w.\-]{0,128}\s*", source.text[start : start + 200])
         at_end = len(source.text) - start <= 200
-        return (
-            Block(end=len(source.text), problem="truncated", unfinished=True)
-            if cut and at_end
-            else None
-        )
+        return undecided(source) if cut and at_end else None
     name = source.offer.find(head["name"])
     end, text = _as_json(source, head.end())
     if not text:

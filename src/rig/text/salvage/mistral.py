@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from rig.text.salvage.blocks import Block, Dialect
+from rig.text.salvage.blocks import Block, Dialect, undecided
 from rig.text.salvage.objects import Setting
 from rig.text.salvage.payload import read_named_object, read_objects
 from rig.text.salvage.source import Source
@@ -79,10 +79,7 @@ def _slot(source: Source, start: int) -> Block | None:
             return None
         return read_named_object(source, slot.end(), name, _setting(source), CLOSERS)
     prefix = _SLOT_PREFIX.fullmatch(source.text, start)
-    maybe = prefix is not None and (
-        bool(name) or prefix["more"] or source.offer.may_begin(prefix["name"])
-    )
-    return Block(end=len(source.text), problem="truncated", unfinished=True) if maybe else None
+    return None if prefix is None else undecided(source, certain=bool(name or prefix["more"]))
 
 
 DIALECT: Final = Dialect(name=_NAME, marks=_MARKS, read=_read, native=True)

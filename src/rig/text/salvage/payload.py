@@ -3,13 +3,13 @@
 import re
 from typing import Final
 
-from rig.text.salvage.blocks import Block
+from rig.text.salvage.blocks import Block, undecided
 from rig.text.salvage.calls import Problem, SalvagedCall
 from rig.text.salvage.glm import is_pair_at, read_pairs
 from rig.text.salvage.json_values import read_value
 from rig.text.salvage.loose_object import read_loose_call
 from rig.text.salvage.objects import Found, Setting, bare_call, find_calls, named_call, with_repairs
-from rig.text.salvage.pythonic import may_be_name, read_python_calls
+from rig.text.salvage.pythonic import read_python_calls
 from rig.text.salvage.source import Source
 
 _DEBRIS: Final = re.compile(r"(?:\s|```[a-z_]{0,16}|json(?=\s{0,8}[{\[]))*+", re.IGNORECASE)
@@ -127,9 +127,7 @@ def _named(source: Source, start: int, setting: Setting, closers: tuple[str, ...
     after = source.skip_blanks(match.end())
     char = source.text[after : after + 1]
     if not char:
-        begun = may_be_name(source, match[0]) or "call:".startswith(match[0].lower())
-        maybe = bool(name) or (after == match.end() and begun)
-        return Block(end=after, problem="truncated", unfinished=True) if maybe else None
+        return undecided(source, certain=bool(name))
     if is_pair_at(source, after):
         return read_pairs(source, after, name, setting, closers)
     if closer := closer_at(source, after, closers):
@@ -137,10 +135,11 @@ def _named(source: Source, start: int, setting: Setting, closers: tuple[str, ...
         return Block(end=after + len(closer), calls=found.calls, problem=found.problem)
     if char == "{":
         return read_named_object(source, after, name, setting, closers)
-    if char == "(" or source.text[after : after + 1] == "=":
+    if char in "(=":
         return _python(source, start, setting, closers)
-    cut = source.text[after:] in {"<", "</"} or (char == "<" and ">" not in source.text[after:])
-    return Block(end=len(source.text), problem="truncated", unfinished=True) if cut else None
+    rest = source.text[after : after + 64]
+    cut = char == "<" and ">" not in rest and after + len(rest) == len(source.text)
+    return undecided(source, certain=bool(name)) if cut else None
 
 
 def read_named_object(
@@ -157,7 +156,7 @@ def read_named_object(
     """
     value = read_value(source, start, loose=True)
     if value.kind == "truncated":
-        return Block(end=len(source.text), problem="truncated", unfinished=True)
+        return undecided(source)
     end = _end_of_junk(source, value.end, closers)
     if value.kind == "malformed":
         at, closer = source.first_of(closers, value.end) if closers else (-1, "")

@@ -60,7 +60,7 @@ def _read_fence(source: Source, start: int) -> Block | None:
     opener = _FENCE.match(source.text, start)
     if opener is None:
         return None
-    if not source.is_line_start(start):
+    if not source.is_clear(start):
         return _read_inline(source, start)
     line = source.line_end(opener.end())
     close = closing_fence(source.text, line, opener["run"])
@@ -168,7 +168,7 @@ def _read_inline(source: Source, start: int) -> Block | None:
 
 def _read_quote(source: Source, start: int) -> Block | None:
     """A line of a quotation."""
-    if not source.is_line_start(start):
+    if not source.is_clear(start):
         return None
     return Block(end=source.line_end(start), plain=True)
 

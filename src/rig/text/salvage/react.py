@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from rig.text.salvage.blocks import Block, Dialect
+from rig.text.salvage.blocks import Block, Dialect, undecided
 from rig.text.salvage.calls import Problem
 from rig.text.salvage.json_values import read_value
 from rig.text.salvage.objects import Found, Setting, bare_call, find_calls, named_call, with_repairs
@@ -19,7 +19,9 @@ _INPUT: Final = re.compile(
     r"\s*(?:\*\*)?(?:action[ _]?input|input|arguments|args|parameters)(?:\*\*)?[ \t]?:(?:\*\*)?[ \t]*",
     re.IGNORECASE,
 )
-_INPUT_PREFIX: Final = re.compile(r"\s*\*{0,2}[a-z _]{0,14}\*{0,2}[ \t]?", re.IGNORECASE)
+_INPUT_PREFIX: Final = re.compile(
+    r"[ \t]*(?:\r?\n\s*\*{0,2}[a-z _]{0,14}\*{0,2}[ \t]?)?", re.IGNORECASE
+)
 _ENDS: Final = ("\nobservation", "\nthought:", "\nfinal answer", "\naction:", "\n\n")
 _CUT: Final = re.compile(r"[`\"'*]{0,3}(?:json?|jso?|j)?\s*", re.IGNORECASE)
 _NO_TOOLS: Final = frozenset({"none", "n", "no", "finish", "final", "answer", "respond", "na"})
@@ -39,7 +41,7 @@ def _read(source: Source, start: int) -> Block | None:
     rest = source.text[at : at + MAX_LOOK_CHARS]
     cut = at + len(rest) == len(source.text) and _CUT.fullmatch(rest) is not None
     if cut or value_at == len(source.text):
-        return Block(end=len(source.text), plain=True, unfinished=True)
+        return undecided(source, certain=False)
     if source.text[value_at] in "{[":
         return _read_blob(source, value_at, setting)
     tool = _TOOL.match(source.text, at)
@@ -50,7 +52,7 @@ def _read_blob(source: Source, start: int, setting: Setting) -> Block | None:
     """An object that says the whole call (LangChain's structured chat, Cohere's Command R)."""
     value = read_value(source, start, loose=True)
     if value.kind == "truncated":
-        return Block(end=len(source.text), problem="truncated", unfinished=True)
+        return undecided(source)
     if value.kind == "malformed":
         return None
     found = find_calls(value.value, with_repairs(setting, *value.repairs))
@@ -77,7 +79,7 @@ def _read_tool(source: Source, tool: re.Match[str], setting: Setting) -> Block |
     if name and rest[:1] == "(":
         call = read_python_call(source, tool.start("name"), setting)
         if call.kind == "truncated":
-            return Block(end=len(source.text), problem="truncated", unfinished=True)
+            return undecided(source)
         if call.kind == "complete":
             return Block(end=call.end, calls=call.found.calls, problem=call.found.problem)
         return None
@@ -85,12 +87,12 @@ def _read_tool(source: Source, tool: re.Match[str], setting: Setting) -> Block |
         inside, _, _ = rest[1:].rpartition("]") if "\n" not in rest else rest[1:].partition("]")
         found = named_call(name, inside, setting)
         return Block(end=tool.end() + len(inside) + 2, calls=found.calls) if found.calls else None
-    if at_end and _INPUT_PREFIX.fullmatch(rest) and (name or source.offer.may_begin(tool["name"])):
-        found = bare_call(name, setting) if name and not rest.strip() else Found()
-        if not found.calls:
-            return Block(end=len(source.text), plain=True, unfinished=True)
-        return Block(end=len(source.text), calls=found.calls, unfinished=True)
-    return None
+    if not at_end or not _INPUT_PREFIX.fullmatch(rest):
+        return None
+    found = bare_call(name, setting) if name and not rest.strip() else Found()
+    if not found.calls:
+        return undecided(source, certain=False)
+    return Block(end=len(source.text), calls=found.calls, unfinished=True)
 
 
 def _read_input(source: Source, start: int, name: str, setting: Setting) -> Block:

@@ -81,7 +81,11 @@ class Source:
         return start <= self._first
 
     def is_line_start(self, start: int) -> bool:
-        """Whether nothing but blanks stands before an index on its line."""
+        """Whether nothing but blanks stands before an index on its line; in doubt it does."""
+        return self.is_clear(start)
+
+    def is_clear(self, start: int) -> bool:
+        """Whether nothing but blanks stands before an index on its line; in doubt it does not."""
         line = self.text.rfind("\n", 0, start) + 1
         self.charge(start - line)
         if line == 0 and not self.is_first(start):

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from rig.text.salvage.blocks import Block
+from rig.text.salvage.blocks import Block, undecided
 from rig.text.salvage.json_values import read_value
 from rig.text.salvage.objects import Setting, named_call, with_repairs
 from rig.text.salvage.source import Source
@@ -40,7 +40,7 @@ def read_slots(source: Source, start: int, setting: Setting, slots: Slots) -> Bl
     head = slots.head.match(source.text, start)
     if head is None:
         cut = slots.prefix.fullmatch(source.text, start)
-        return Block(end=len(source.text), problem="truncated", unfinished=True) if cut else None
+        return undecided(source) if cut else None
     name = source.offer.find(head["name"] or head.groupdict().get("old"))
     fence = _FENCE.match(source.text, head.end())
     at = fence.end() if fence else head.end()
@@ -48,7 +48,7 @@ def read_slots(source: Source, start: int, setting: Setting, slots: Slots) -> Bl
         return _without_object(source, at, name, setting, slots)
     value = read_value(source, at, loose=True)
     if value.kind == "truncated":
-        return Block(end=len(source.text), problem="truncated", unfinished=True)
+        return undecided(source)
     end = _end(source, value.end, slots)
     if value.kind == "malformed" or not name:
         return Block(end=end, problem="unknown_tool" if not name else "malformed")

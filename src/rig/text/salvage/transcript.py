@@ -7,7 +7,7 @@ Source: NousResearch/hermes-agent 27834. Only with a whole object; a paraphrase 
 import re
 from typing import Final
 
-from rig.text.salvage.blocks import Block, Dialect
+from rig.text.salvage.blocks import Block, Dialect, undecided
 from rig.text.salvage.json_values import read_value
 from rig.text.salvage.objects import Setting, named_call, with_repairs
 from rig.text.salvage.source import Source
@@ -44,14 +44,14 @@ def _read(source: Source, start: int) -> Block | None:
     if head is None:
         cut = _PREFIX.fullmatch(source.text, start)
         maybe = cut is not None and source.offer.may_begin(cut["name"] or "")
-        return Block(end=len(source.text), plain=True, unfinished=True) if maybe else None
+        return undecided(source, certain=False) if maybe else None
     name = source.offer.find(head["name"])
     if not name:
         return None
     setting = Setting(offer=source.offer, dialect=_NAME, certain=True)
     value = read_value(source, head.end("open") - 1, loose=True)
     if value.kind == "truncated":
-        return Block(end=len(source.text), problem="truncated", unfinished=True)
+        return undecided(source)
     tail = _TAIL.match(source.text, value.end)
     if value.kind == "malformed" or tail is None:
         return None
