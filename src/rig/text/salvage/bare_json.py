@@ -29,9 +29,8 @@ _BEGUN_CALL: Final = re.compile(
 )
 _BETWEEN: Final = re.compile(r"[\s,;]*+")
 _DEBRIS: Final = re.compile(r"(?:[\s,;}\]]|```|</[\w:]{1,32}>|<\|[\w/]{1,32}\|>|</s>)*+\Z")
-_CLOSER: Final = re.compile(
-    r"\s*+(?:</[a-z_:]{0,24}(?:call|calls|function)>|<\|[a-z_/]{1,32}\|>)", re.IGNORECASE
-)
+_CLOSER: Final = re.compile(r"\s*+</[a-z_:]{0,24}(?:calls?|function)>", re.IGNORECASE)
+_CLOSER_PREFIX: Final = re.compile(r"\s*+(?:</?[a-z_:]{0,32})?\Z", re.IGNORECASE)
 
 MAX_DEBRIS_CHARS: Final = 512
 """Characters behind an object that may be remains of markup when it is to count as standing alone."""
@@ -94,7 +93,8 @@ def _read_run(source: Source, value: Value, *, first: bool) -> Block:
             break
         value = read_value(source, after, loose=False)
     if not calls:
-        return Block(end=end, plain=True, unfinished=end == len(source.text))
+        rest = source.text[end : end + MAX_DEBRIS_CHARS]
+        return Block(end=end, plain=True, unfinished=_CLOSER_PREFIX.match(rest) is not None)
     return Block(end=end, calls=tuple(calls))
 
 
