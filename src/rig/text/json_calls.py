@@ -1,0 +1,137 @@
+"""Tool calls as JSON objects in a reply's text, for servers that know neither tools nor grammars.
+
+A call is `{"name": ..., "arguments": {...}}`, and nothing else is: an answer may be JSON too. No I/O,
+stdlib only.
+"""
+
+import json
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Final, cast
+
+from rig.text.heredoc import HeredocCall, HeredocReply
+from rig.text.json_builder import build_json
+from rig.text.json_loose import scan_loose
+from rig.text.json_scanner import ScanKind
+from rig.text.tool_list import PromptTool, tool_list
+
+MAX_CALL_DEPTH: Final = 100
+"""Containers inside each other in the JSON of a call; what is deeper is prose."""
+
+_BEGIN = re.compile(r"^[ \t]*(?:\[\s*)?(?=\{)", re.MULTILINE)
+_NEXT = re.compile(r"[\s,]*(?=\{)")
+_FENCE = re.compile(r"^[ \t]*(?:`{3,}\w*|[\[\],])[ \t\r]*(?:\n|\Z)", re.MULTILINE)
+_HEAD = re.compile(r'\{\s*"name"\s*:\s*"(?P<name>[A-Za-z0-9_\-]{1,64})"\s*(?:,|\Z)')
+_NAME = re.compile(r"[A-Za-z0-9_\-]{1,64}")
+_KEYS: Final = frozenset({"name", "arguments"})
+
+_PROMPT: Final = """\
+To use a tool, reply with one JSON object and nothing else, in exactly this form:
+{"name": "<tool>", "arguments": {"<parameter>": <value>}}
+You will be given its result. Without a call, your reply is the answer.
+
+Tools:
+"""
+
+
+def json_calls_prompt(tools: Iterable[PromptTool]) -> str:
+    """The part of a system prompt that explains calls and lists the tools.
+
+    Args:
+        tools: what the model may call, in the order it is shown them.
+    """
+    return _PROMPT + tool_list(tools)
+
+
+def render_json_call(name: str, arguments: str) -> str:
+    """A call as the model writes it, for its history.
+
+    Args:
+        name: the tool's name.
+        arguments: JSON text of one object, kept as it is; blank text is no arguments.
+    """
+    return f'{{"name": {json.dumps(name)}, "arguments": {arguments.strip() or "{}"}}}'
+
+
+def parse_json_calls(text: str, *, names: Collection[str] | None = None) -> HeredocReply:
+    """Read a reply's text.
+
+    A call is an object with the keys `name` and `arguments` and no others, which names an offered tool
+    and begins a line. Several may follow each other, also in a list or a
+    code fence. All other text, JSON among it, is prose. What is no JSON is mended where it has one
+    reading, see `rig.text.json_loose`.
+
+    Args:
+        text: the visible text of a reply.
+        names: the tools that are offered; None where that is not known.
+
+    Returns:
+        The prose and the calls. The last one may be cut or wrong; its arguments then are all text from
+        its beginning on.
+    """
+    return _Reader(text, names).run()
+
+
+@dataclass(slots=True)
+class _Reader:
+    text: str
+    names: Collection[str] | None
+    prose: list[str] = field(default_factory=list[str])
+    written: list[HeredocCall] = field(default_factory=list[HeredocCall])
+
+    def run(self) -> HeredocReply:
+        position = 0
+        follows = False
+        while begin := self._begin(position, follows=follows):
+            end, call = self._read(begin.end())
+            follows = call is not None
+            self.prose.append(self.text[position : begin.start() if call else end])
+            if call is not None:
+                self.written.append(call)
+            position = end
+        prose = "".join([*self.prose, self.text[position:]])
+        if self.written:
+            prose = _FENCE.sub("", prose)
+        return HeredocReply(text=prose.strip(), written=tuple(self.written))
+
+    def _begin(self, position: int, *, follows: bool) -> re.Match[str] | None:
+        """Where the next object begins: right behind a call, or at the beginning of a line."""
+        match = _NEXT.match(self.text, position) if follows else None
+        return match or _BEGIN.search(self.text, position)
+
+    def _read(self, start: int) -> tuple[int, HeredocCall | None]:
+        """The index behind an object, or behind what is none, and its call."""
+        found = scan_loose(self.text, start, max_depth=MAX_CALL_DEPTH)
+        if found.kind == "complete":
+            return found.end, self._whole(found.text, found.repairs)
+        call = self._broken(start, found.kind)
+        if found.kind == "truncated" or call is not None:
+            return len(self.text), call
+        return max(found.end, start + 1), None
+
+    def _whole(self, text: str, repairs: tuple[str, ...]) -> HeredocCall | None:
+        try:
+            value = cast("dict[str, object]", build_json(text))
+        except ValueError:
+            return None
+        name = value.get("name")
+        if not isinstance(name, str) or value.keys() != _KEYS or not self._is_offered(name):
+            return None
+        arguments = value["arguments"]
+        written = "{}" if arguments is None else json.dumps(arguments, ensure_ascii=False)
+        return HeredocCall(name=name, arguments=written, repairs=repairs)
+
+    def _broken(self, start: int, kind: ScanKind) -> HeredocCall | None:
+        """A call that is cut or wrong: all that is left of the text, for nobody can say where it ends."""
+        head = _HEAD.match(self.text, start)
+        if head is None or not self._is_offered(head["name"]):
+            return None
+        return HeredocCall(
+            name=head["name"],
+            arguments=self.text[start:],
+            kind="truncated" if kind == "truncated" else "malformed",
+        )
+
+    def _is_offered(self, name: str) -> bool:
+        return bool(_NAME.fullmatch(name)) and (self.names is None or name in self.names)
