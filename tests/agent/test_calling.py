@@ -89,6 +89,14 @@ async def test_the_answer_to_an_unknown_name_is_bounded() -> None:
     assert "and 7 more" in outcome.content
 
 
+@pytest.mark.parametrize(("count", "more"), [(MAX_NAMES, ""), (MAX_NAMES + 1, " and 1 more")])
+async def test_as_many_names_are_listed_as_the_cap_says(count: int, more: str) -> None:
+    box = Toolbox(Tool(f"t{i}", "Do it.", None, lambda given: "") for i in range(count))
+    outcome = await answer(box, "x")
+    listed = outcome.content.partition("available tools: ")[2]
+    assert listed == ", ".join(f"t{i}" for i in range(MAX_NAMES)) + more
+
+
 async def test_a_name_that_runs_into_markup_is_cut() -> None:
     outcome = await answer([multiply], "multiply<|channel|>commentary", '{"a": 2}')
     assert outcome.content == "2"

@@ -1,5 +1,7 @@
 import datetime as dt
 import enum
+import typing
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -8,10 +10,11 @@ import pytest
 from annotated_types import Gt
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, model_validator
 from pydantic_core import from_json
 from typing_extensions import TypedDict
 
+from rig.agent.candidates import MAX_CANDIDATES
 from rig.agent.output import Accepted, Output, Rejected, output_for
 from rig.errors import InvalidJSONError, InvalidRequestError, NotJSONError
 
@@ -30,6 +33,10 @@ class Strict(BaseModel):
 
 
 class Typed(TypedDict):
+    name: str
+
+
+class OldTyped(typing.TypedDict):
     name: str
 
 
@@ -78,6 +85,44 @@ ACCEPTED = {
     "text is text": (str, '{"value": "a"}', '{"value": "a"}'),
     "bounded text": (Annotated[str, Field(max_length=3)], '{"value": "abc"}', "abc"),
     "none in an object": (int | None, '{"value": null}', None),
+    "typing's typed dict": (OldTyped, '{"name": "a"}', {"name": "a"}),
+    "a list of them": (list[OldTyped], '[{"name": "a"}]', [{"name": "a"}]),
+    "in a wrapper": (City, f'{{"city": {OBJECT}}}', PARIS),
+    "in a wrapper with company": (
+        City,
+        f'{{"ok": true, "city": {OBJECT}, "more": {{"a": 1}}}}',
+        PARIS,
+    ),
+    "in a wrapper of a wrapper": (City, f'{{"response": {{"city": {OBJECT}}}}}', PARIS),
+    "alone in a list in a wrapper": (City, f'{{"cities": [{OBJECT}]}}', PARIS),
+    "in a wrapper in prose": (City, f'Here: {{"city": {OBJECT}}} as asked', PARIS),
+    "a dict in a wrapper": (dict[str, int], '{"counts": {"a": 1}}', {"a": 1}),
+    "a union in a wrapper": (City | Plain, '{"thing": {"name": "a"}}', Plain(name="a")),
+    "an optional one in a wrapper": (City | None, f'{{"city": {OBJECT}}}', PARIS),
+    "a list under another name": (
+        list[City],
+        f'{{"cities": [{OBJECT}, {OBJECT}]}}',
+        [PARIS, PARIS],
+    ),
+    "the asked-for object in a wrapper": (list[int], '{"result": {"value": [1, 2]}}', [1, 2]),
+    "list in prose": (list[int], "Here: [1, 2]", [1, 2]),
+    "list in prose and fence": (list[int], "Here:\n```json\n[1, 2]\n```\nDone.", [1, 2]),
+    "list of objects in prose": (list[City], f"Here: [{OBJECT}, {OBJECT}].", [PARIS, PARIS]),
+    "a list of more than are checked": (
+        list[City],
+        f"Here: [{', '.join([OBJECT] * 99)}].",
+        [PARIS] * 99,
+    ),
+    "the longest list": (list[int], "As said in [1], it is [3, 4, 5].", [3, 4, 5]),
+    "the list that fits": (list[int], 'Not ["a", "b", "c"] but [1].', [1]),
+    "a tuple in prose": (tuple[int, str], 'It is [1, "x"].', (1, "x")),
+    "a list behind a thought": (list[int], "<think>[9, 9, 9]</think>So: [1]", [1]),
+    "a list before its objects": (
+        list[dict[str, list[dict[str, list[int]]]]],
+        '[{"value": [{"a": [1]}]}]',
+        [{"value": [{"a": [1]}]}],
+    ),
+    "the asked-for object before the bare one": (dict[str, int] | int, '{"value": 1}', 1),
 }
 
 
@@ -123,6 +168,7 @@ REPAIRED = {
         ("trailing_comma",),
     ),
     "list in an object": (list[int], '{"value": [1, 2,]}', [1, 2], ("trailing_comma",)),
+    "list in prose": (list[int], "Here: [1, 2,]", [1, 2], ("trailing_comma",)),
     "bare list": (list[int], "[1, 2,]", [1, 2], ("trailing_comma",)),
     "bare list of objects": (
         list[City],
@@ -171,6 +217,19 @@ def test_any_answer_is_read_or_rejected(text: str) -> None:
         assert isinstance(output_for(kind).read(text), Accepted | Rejected)
 
 
+class Loose(BaseModel):
+    data: dict[str, Any]
+
+
+class Failing(BaseModel):
+    x: int
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check(cls, value: dict[str, int]) -> object:
+        return {"x": value["hunter2"]}
+
+
 REJECTED = {
     "no json": (City, "I don't know.", False),
     "a field is missing": (City, '{"name": "Paris"}', True),
@@ -195,6 +254,27 @@ REJECTED = {
     "a deep object": (dict[str, Any], '{"a":' * 5_000 + "1" + "}" * 5_000, True),
     "a deep object for a model": (City, '{"a":' * 5_000 + "1" + "}" * 5_000, True),
     "deep nesting": (list[int], "[" * 100_000, False),
+    "no number: NaN": (float, "NaN", False),
+    "no number: an infinity": (float, "-Infinity", False),
+    "no number: a word for it": (float, '"inf"', True),
+    "no number: too large": (float, '{"value": 1e999}', True),
+    "no number: in a list": (list[float], "[1, NaN]", False),
+    "no number: in a list, as text": (list[float], '["nan"]', True),
+    "no value: of several in a wrapper": (Plain, '{"all": [{"name": "a"}, {"name": "b"}]}', True),
+    "no wrapper: it has keys of the type": (
+        City,
+        f'{{"name": "Lyon", "twin": {OBJECT}}}',
+        True,
+    ),
+    "no wrapper: the schema": (
+        Loose,
+        '{"type": "object", "properties": {"data": {"type": "object"}}}',
+        True,
+    ),
+    "no list: a part of a broken object": (list[int], '{"a": [1, 2], "b": }', True),
+    "no list: cut": (list[int], "Here: [1, 2", False),
+    "a check that fails in code of its own": (Failing, '{"x": 1}', True),
+    "a check that fails in the list": (list[Failing], '[{"x": 1}]', True),
 }
 
 
@@ -214,12 +294,73 @@ def test_a_rejection_names_the_place_and_never_quotes_the_answer() -> None:
     assert "hunter2" not in read.problem
 
 
+@pytest.mark.parametrize("kind", [Failing, list[Failing], Failing | None])
+def test_what_a_validator_raises_is_told_by_its_kind_only(kind: Any) -> None:
+    text = '[{"x": 1}]' if kind == list[Failing] else '{"x": 1}'
+    read = output_for(kind).read(text)
+    assert isinstance(read, Rejected)
+    assert "hunter2" not in read.problem
+
+
+def test_the_problem_is_that_of_the_form_the_type_has() -> None:
+    read = output_for(list[City]).read('Here: [{"name": "Paris"}]')
+    assert isinstance(read, Rejected)
+    assert read.problem.startswith("[0].people: ")
+
+
+MANY = 1 << 13
+COUNTED = {
+    "objects side by side": '{"a": 1}' * MANY,
+    "objects in prose": 'so {"a": 1} or ' * MANY,
+    "near-JSON side by side": "{'a': 1,} " * MANY,
+    "objects in a list": '[{"a": 1}' + ', {"a": 1}' * MANY + "]",
+    "objects in a list of an object": '{"l": [{"a": 1}' + ', {"a": 1}' * MANY + "]}",
+    "wrappers in wrappers": '{"a": ' * 150 + '"' + "x" * MANY + '"' + "}" * 150,
+    "wrappers side by side": ('{"a": ' * 50 + "1" + "}" * 50) * (MANY // 50),
+    "lists side by side": '["x"] ' * MANY,
+    "lists in prose": 'so [{"a": 1}] or ' * MANY,
+}
+
+
+@pytest.mark.parametrize("text", COUNTED.values(), ids=COUNTED.keys())
+@pytest.mark.parametrize("form", ["object", "optional", "list"])
+def test_a_hostile_answer_is_checked_a_bounded_number_of_times(text: str, form: str) -> None:
+    checks = 0
+
+    def count(value: Any) -> Any:
+        nonlocal checks
+        checks += 1
+        return value
+
+    class Counted(BaseModel):
+        name: str
+
+        _count = model_validator(mode="before")(staticmethod(count))
+
+    kinds: dict[str, Any] = {
+        "object": Counted,
+        "optional": Counted | None,
+        "list": Annotated[list[int], BeforeValidator(count)],
+    }
+    read = output_for(kinds[form]).read(text)
+    assert isinstance(read, Rejected)
+    assert checks <= MAX_CANDIDATES
+    assert checks > 0 or form != "object" or "{" not in text
+
+
 def test_rejections_become_errors_with_the_problem_as_detail() -> None:
     no_json = Rejected(problem="p", is_json=False).error()
     bad_json = Rejected(problem="p").error()
     assert type(no_json) is NotJSONError
     assert type(bad_json) is InvalidJSONError
     assert bad_json.detail == "p"
+
+
+@pytest.mark.parametrize("is_json", [True, False])
+def test_an_error_says_that_it_was_asked_again_only_when_it_was(is_json: bool) -> None:
+    rejected = Rejected(problem="p", is_json=is_json)
+    assert "again" not in rejected.error().message
+    assert "again" in rejected.error(asked_again=True).message
 
 
 @pytest.mark.parametrize("kind", [City, list[City], int])
@@ -248,7 +389,37 @@ class Opaque:
     pass
 
 
-@pytest.mark.parametrize("kind", [Opaque, "NoSuchType", 3, lambda: None, Output])
-def test_a_type_pydantic_can_not_ask_for_is_refused(kind: Any) -> None:
-    with pytest.raises(InvalidRequestError):
+class Unmade(BaseModel):
+    x: int
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, *_: object) -> Any:
+        raise KeyError("hunter2")
+
+
+NO_TYPES = {
+    "a class pydantic does not know": Opaque,
+    "a name": "City",
+    "a number": 3,
+    "a function": lambda: None,
+    "a dataclass with types of its own": Output,
+    "a JSON schema": {"type": "object"},
+    "another JSON schema": {"properties": {"password": {"const": "hunter2"}}},
+    "a list of types": [City],
+    "a tuple of types": (int, str),
+    "a value": PARIS,
+    "a name that is not there": list["NoSuchType"],  # type: ignore[name-defined]  # noqa: F821 the point
+    "a callable": Callable[[], int],
+    "a class whose schema fails": Unmade,
+    "an adapter": TypeAdapter(int),
+}
+
+
+@pytest.mark.parametrize("kind", NO_TYPES.values(), ids=NO_TYPES.keys())
+def test_what_can_not_be_asked_for_is_refused_with_a_sentence(kind: Any) -> None:
+    with pytest.raises(InvalidRequestError) as caught:
         output_for(kind)
+    assert "output=" in caught.value.message
+    assert "hunter2" not in caught.value.message
+    assert len(caught.value.message) < 400
+    assert caught.value.__context__ is None

@@ -4,7 +4,7 @@ from typing import Any, Literal
 import anyio
 import anyio.lowlevel
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, model_validator
 
 from rig.agent.budget import Budget
 from rig.agent.history import Prepared, prepare
@@ -18,6 +18,7 @@ from rig.errors import (
     EmptyReplyError,
     InvalidJSONError,
     IterationLimitError,
+    NotJSONError,
     OutputLimitError,
     RefusedError,
     RigError,
@@ -820,6 +821,30 @@ async def test_a_typed_answer_that_does_not_match_is_asked_for_once_more() -> No
     problems = [event.problem for event in events if isinstance(event, OutputRejected)]
     assert len(problems) == 1
     assert problems[0] in model.requests[1].messages[-1].text
+
+
+class Failing(BaseModel):
+    x: int
+
+    @model_validator(mode="after")
+    def _check(self) -> "Failing":
+        raise KeyError("hunter2")
+
+
+async def test_what_a_validator_raises_does_not_lose_the_run() -> None:
+    looker = Recorder()
+    model = ScriptedModel(calling("look"), '{"x": 1}', '{"x": 1}')
+    error, result = await failing(model, InvalidJSONError, output=Failing, tools=[looker.tool])
+    assert "hunter2" not in error.message + error.detail
+    assert [one.content for one in result.tool_calls] == ["found"]
+    assert result.text == '{"x": 1}'
+
+
+async def test_an_error_says_that_it_was_asked_again_only_when_it_was() -> None:
+    error, _ = await failing(ScriptedModel("no"), NotJSONError, output=City, max_iterations=1)
+    assert "again" not in error.message
+    error, _ = await failing(ScriptedModel("no", "no"), NotJSONError, output=City)
+    assert "again" in error.message
 
 
 async def test_a_typed_answer_that_never_matches_is_an_error() -> None:

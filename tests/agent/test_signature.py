@@ -112,6 +112,30 @@ def test_defaults_are_in_the_schema_and_optional_is_only_the_type() -> None:
     assert "default" not in schema_of(int, object())
 
 
+class Bounded(BaseModel):
+    least: float = float("-inf")
+
+
+def test_what_json_has_no_form_for_is_left_out_of_the_schema() -> None:
+    assert schema_of(float, float("inf")) == {"type": "number"}
+    assert schema_of(float, float("nan")) == {"type": "number"}
+    assert schema_of(Annotated[float, Field(le=float("inf"))], 1.5) == {
+        "type": "number",
+        "default": 1.5,
+    }
+    assert schema_of(Bounded)["properties"]["least"] == {"type": "number"}
+
+
+async def test_such_a_default_is_what_the_function_gets() -> None:
+    @tool
+    def least(limit: float = float("inf")) -> str:
+        """Find the least."""
+        return str(limit)
+
+    assert least.signature.read("{}") == {}
+    assert least() == "inf"
+
+
 def test_a_recursive_model_is_written_out_and_cut() -> None:
     text = str(schema_of(Person))
     assert "$" not in text

@@ -429,6 +429,7 @@ def test_a_typed_answer_that_does_not_match_is_asked_for_once_more() -> None:
     second = next_step(first.state, Reply(text='{"a": "b"}'))
     assert isinstance(second, Fail)
     assert isinstance(second.error, InvalidJSONError)
+    assert "again" in second.error.message
     third = next_step(first.state, Reply(text='{"a": 2}'))
     assert isinstance(third, Finish)
     assert third.result.output == {"a": 2}
@@ -456,6 +457,7 @@ def test_a_typed_answer_is_asked_for_again_only_where_that_is_allowed(
     step = next_step(state(**TYPED, **changes), Reply(text='{"a": "b"}'), tokens=10)
     assert isinstance(step, Fail)
     assert isinstance(step.error, InvalidJSONError)
+    assert "again" not in step.error.message
 
 
 # The same call over and over
@@ -575,6 +577,12 @@ def test_two_cuts_in_a_row_are_forgiven_and_the_third_is_not(cuts: int, asks: bo
         assert isinstance(step.error, OutputLimitError)
         assert (step.error.reason, step.error.text) == ("repetition", "loop")
         assert step.state.messages[-1].content == "loop"
+
+
+def test_a_notice_is_told_once() -> None:
+    step = next_step(state(notice=REPEATED_ITSELF), Reply(tool_calls=calls(1)))
+    assert isinstance(step, AdmitCalls)
+    assert step.state.notice == ""
 
 
 def test_a_clean_round_resets_the_count() -> None:

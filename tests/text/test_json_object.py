@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic_core import from_json
 
 from rig.errors import InvalidJSONError, NotJSONError, RigError
-from rig.text.json_object import _Search, decode_json_object
+from rig.text.json_object import _Search, decode_json_object, find_json_objects
 from rig.text.json_scanner import scan_json
 from rig.text.reasoning import strip_reasoning
 
@@ -274,3 +274,11 @@ def test_a_bomb_of_braces_costs_linear_work(unit: str) -> None:
 
 def test_a_megabyte_of_openers_is_refused() -> None:
     assert outcome('{"a":' * 200_000) == "invalid_json"
+
+
+def test_objects_are_found_longest_first_and_built_when_asked_for() -> None:
+    text = '<think>{"no": 1}</think> {"a": 1} and {"bb": 22} or [{"c": {"d": 1}}]'
+    found = find_json_objects(text)
+    assert next(found) == {"c": {"d": 1}}
+    assert list(found) == [{"bb": 22}, {"a": 1}]
+    assert list(find_json_objects("none")) == []

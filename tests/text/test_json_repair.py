@@ -9,7 +9,13 @@ from pydantic_core import from_json
 
 from rig.text import json_repair
 from rig.text.json_loose import LooseScanner
-from rig.text.json_repair import Repair, is_truncation, repair_json, repair_objects
+from rig.text.json_repair import (
+    Repair,
+    is_truncation,
+    repair_arrays,
+    repair_json,
+    repair_objects,
+)
 from rig.text.json_scanner import scan_json
 
 DATA = Path(__file__).parent.parent / "data" / "text"
@@ -248,3 +254,39 @@ def test_a_search_in_vain_is_bounded(text: str, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(json_repair, "LooseScanner", Counting)
     assert repair_objects(text) == ()
     assert sum(work) <= (json_repair.SEARCH_FACTOR + 2) * len(text)
+
+
+ARRAYS = {
+    "none": ("a {b} c", []),
+    "in prose": ("so [1, 2] and [3].", ["[1, 2]", "[3]"]),
+    "nearly": ("so ['a', True,].", ['["a", true]']),
+    "in an array": ("[[1], [2]]", ["[[1], [2]]"]),
+    "in an object": ('{"a": [1]} [2]', ["[2]"]),
+    "in a broken object": ('{"a": [1], "b": } [2]', []),
+    "cut": ("[1] [2, 3", ["[1]"]),
+    "a word in brackets": ("see [note] for [1]", ["[1]"]),
+}
+
+
+@pytest.mark.parametrize(("text", "found"), ARRAYS.values(), ids=ARRAYS.keys())
+def test_arrays_are_found_where_they_are_no_part_of_anything(text: str, found: list[str]) -> None:
+    assert [one.text for one in repair_arrays(text)] == found
+
+
+@pytest.mark.parametrize("unit", ["[1] ", "[note] ", "[", "[{", "{[", "[a, "])
+def test_looking_for_arrays_is_linear(monkeypatch: pytest.MonkeyPatch, unit: str) -> None:
+    def work(count: int) -> int:
+        looked = 0
+
+        class Counting(LooseScanner):
+            def run(self) -> Any:
+                nonlocal looked
+                result = super().run()
+                looked += self.work
+                return result
+
+        monkeypatch.setattr(json_repair, "LooseScanner", Counting)
+        repair_arrays(unit * count)
+        return looked
+
+    assert work(4000) < 6 * work(1000) + 1000

@@ -6,29 +6,33 @@ the value is checked here in any case.
 """
 
 import re
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from inspect import isroutine
+from itertools import chain, islice
 from typing import Any, Generic, Literal, TypeVar, cast
 
-from pydantic import PydanticUserError, TypeAdapter, ValidationError, create_model
+from pydantic import ConfigDict, PydanticUserError, TypeAdapter, create_model
 from pydantic.errors import PydanticUndefinedAnnotation
-from pydantic_core import from_json, to_json
+from pydantic_core import SchemaError, from_json, to_json
 
+from rig.agent.candidates import MAX_CANDIDATES, Form, Trials, wrapped
 from rig.agent.prompt import output_instructions
-from rig.agent.results import problems_of
-from rig.agent.schema import Schema, inline
+from rig.agent.results import one_line
+from rig.agent.schema import finite, inline
+from rig.agent.typed_dicts import with_typed_dicts
 from rig.errors import InvalidJSONError, InvalidRequestError, NotJSONError
 from rig.messages import as_object
-from rig.text.json_object import decode_json_object
-from rig.text.json_repair import Repair, repair_json, repair_objects
+from rig.text.json_object import find_json_objects
+from rig.text.json_repair import Repair, repair_arrays, repair_json, repair_objects
 from rig.text.reasoning import strip_reasoning
 
 MAX_CACHED_TYPES = 64
 """Output types whose validators are kept: building one takes 35 us to some ms, and a service uses few."""
 
 OutputT = TypeVar("OutputT")
+
+_MAX_SHOWN_CHARS = 80
 
 _FENCE = re.compile(r"\A\s*```[a-zA-Z]*\n|\n?```\s*\Z")
 
@@ -45,13 +49,17 @@ class Rejected:
     problem: str
     is_json: bool = True
 
-    def error(self) -> NotJSONError | InvalidJSONError:
-        """The error that ends the run; the problem is its detail."""
+    def error(self, *, asked_again: bool = False) -> NotJSONError | InvalidJSONError:
+        """The error that ends the run; the problem is its detail.
+
+        Args:
+            asked_again: the model was told of a first answer that could not be used, and this is its second.
+        """
+        again = ", also when asked for again" if asked_again else ""
         if not self.is_json:
-            return NotJSONError("the answer holds no JSON, also when asked for again")
+            return NotJSONError(f"the answer holds no JSON{again}")
         return InvalidJSONError(
-            "the answer does not match the type given as output=, also when asked for again",
-            detail=self.problem,
+            f"the answer does not match the type given as output={again}", detail=self.problem
         )
 
 
@@ -80,117 +88,180 @@ class Output(Generic[OutputT]):
         shape: how the value stands in the answer.
         adapter: checks the object the model is asked for.
         bare: checks the value itself.
+        keys: what the object the model is asked for may have in it; empty for anything.
+        is_array: the value may be a list.
         instructions: what the system prompt says of it; "" for text.
     """
 
     shape: Literal["text", "object", "value"]
     adapter: TypeAdapter[Any]
     bare: TypeAdapter[OutputT]
+    keys: frozenset[str] = frozenset()
+    is_array: bool = False
     instructions: str = ""
 
     def read(self, text: str) -> Accepted[OutputT] | Rejected:
         """The value in an answer.
 
         JSON that is nearly JSON is repaired where nothing in the answer is strict JSON that fits, but
-        never closed. Of a broken object nothing inside is taken while the whole can be repaired.
+        never closed. Of a broken object nothing inside is taken while the whole can be repaired. A value
+        that was put into a wrapper, `{"city": {...}}`, is taken out of it.
 
         Args:
             text: the visible text of the answer.
         """
         if self.shape == "text":
             return Accepted(value=cast("OutputT", text))
-        if self.shape == "object":
-            return self._read_object(text)
-        # In a list of objects the scan for an object would find one of the list's own.
-        readers = [self._read_object, self._read_bare]
-        if text.lstrip().startswith("["):
-            readers.reverse()
-        first = readers[0](text)
-        if isinstance(first, Accepted):
-            return first
-        second = readers[1](text)
-        if isinstance(second, Rejected) and (first.is_json or not second.is_json):
-            return first
-        return second
+        return _Reading(self, text).result()
 
-    def _read_object(self, text: str) -> Accepted[OutputT] | Rejected:
-        objects = sorted(_outer_objects(text), key=_rank)
-        if any(one.repairs for one in objects):
-            for one in objects:
-                try:
-                    return Accepted(value=self._checked(one.text), repairs=one.repairs)
-                except ValidationError:
-                    continue
-        try:
-            return Accepted(value=self._value(decode_json_object(text, validate=self._fits)))
-        except NotJSONError:
-            return Rejected(problem="it holds no JSON object", is_json=False)
-        except InvalidJSONError:
-            return self._rejected(text, objects)
+    def check(self, json: str | bytes) -> OutputT:
+        """The value in the object the model is asked for.
 
-    def _read_bare(self, text: str) -> Accepted[OutputT] | Rejected:
-        text = _FENCE.sub("", text).strip()
-        try:
-            return Accepted(value=self.bare.validate_json(text))
-        except ValidationError as error:
-            is_json = error.errors(include_input=False)[0]["type"] != "json_invalid"
-            problems = problems_of(error)
-        if not is_json:
-            try:
-                return Accepted(value=self.bare.validate_python(text))  # a bare word, a date
-            except ValidationError:
-                pass
-            repaired = repair_json(text, arrays=True)
-            if repaired.kind == "repaired":
-                return self._read_repaired(repaired)
-        return Rejected(problem="\n".join(problems), is_json=is_json)
+        Args:
+            json: the object's text.
 
-    def _read_repaired(self, repaired: Repair) -> Accepted[OutputT] | Rejected:
-        try:
-            value = self.bare.validate_json(repaired.text)
-        except ValidationError as error:
-            return Rejected(problem="\n".join(problems_of(error)))
-        return Accepted(value=value, repairs=repaired.repairs)
-
-    def _fits(self, found: dict[str, Any]) -> bool:
-        try:
-            self._value(found)
-        except ValueError:
-            return False
-        return True
-
-    def _value(self, found: dict[str, Any]) -> OutputT:
-        """The value in an object; a ValidationError, or another ValueError when it is nested too deep.
-
-        Read as JSON, where pydantic takes text for dates and lists for tuples also in strict models.
+        Raises:
+            Exception: it is none of the type; whatever its validators raise.
         """
-        return self._checked(to_json(found))
-
-    def _checked(self, json: str | bytes) -> OutputT:
         value = self.adapter.validate_json(json)
         return cast("OutputT", value if self.shape == "object" else value.value)
 
-    def _rejected(self, text: str, objects: list[Repair]) -> Rejected:
-        """What is wrong with the object the text seems to mean."""
-        try:
-            self._checked(objects[0].text if objects else to_json(decode_json_object(text)))
-        except ValidationError as error:
-            return Rejected(problem="\n".join(problems_of(error)))
-        except ValueError:
-            pass
-        cut = repair_json(text).kind == "truncated"
+
+class _Reading(Generic[OutputT]):
+    """One answer being read: strict before repaired, whole before part, long before short."""
+
+    def __init__(self, output: Output[OutputT], text: str) -> None:
+        self._output = output
+        self._text = text
+        self._trials = Trials[OutputT](len(text))
+        self._found: list[dict[str, Any]] = []
+        # In a list of objects the scan for an object would find one of the list's own.
+        self._list_first = output.is_array and text.lstrip().startswith("[")
+
+    def result(self) -> Accepted[OutputT] | Rejected:
+        for step in self._steps():
+            accepted = step()
+            if accepted is not None:
+                return accepted
+        return self._rejected()
+
+    def _steps(self) -> tuple[Callable[[], Accepted[OutputT] | None], ...]:
+        if self._output.shape == "object":
+            return (self._as_asked, self._wrapped)
+        if self._list_first:
+            return (self._bare, self._arrays, self._as_asked, self._wrapped)
+        return (self._as_asked, self._bare, self._arrays, self._wrapped)
+
+    def _as_asked(self) -> Accepted[OutputT] | None:
+        """An object as it was asked for."""
+        check = self._output.check
+        objects = sorted(_outer_objects(self._text), key=_rank)[:MAX_CANDIDATES]
+        repaired = [one for one in objects if one.repairs]
+        for one in objects if repaired else ():
+            if not self._is_worth_it(has_value='"value"' in one.text):
+                continue
+            taken = self._trials.accept(check, one.text, "object")
+            if taken:
+                return Accepted(value=taken[0], repairs=one.repairs)
+        strict = list(islice(find_json_objects(self._text), MAX_CANDIDATES))
+        self._found = [*strict, *(from_json(one.text) for one in repaired if _is_json(one.text))]
+        return self._first_of(strict, check, "object")
+
+    def _is_worth_it(self, *, has_value: bool) -> bool:
+        """Whether to check an object: of a list's own none has the value that was asked for."""
+        if self._output.shape == "object" or has_value:
+            return True
+        self._trials.problems.setdefault("object", "value: is required, but missing")
+        return False
+
+    def _wrapped(self) -> Accepted[OutputT] | None:
+        """A value in an object of the model's own making."""
+        output = self._output
+        for found in self._found:
+            inner = [*islice(wrapped(found, output.keys), MAX_CANDIDATES)]
+            objects = filter(None, map(as_object, inner))
+            accepted = self._first_of(objects, output.check, "object")
+            if accepted is None and output.shape == "value" and len(found) == 1:
+                accepted = self._first_of(inner, output.bare.validate_json, "value")
+            if accepted is not None:
+                return accepted
+        return None
+
+    def _first_of(
+        self, values: Iterable[object], check: Callable[[str | bytes], OutputT], form: Form
+    ) -> Accepted[OutputT] | None:
+        """The first that is of the type.
+
+        Checked as JSON, where pydantic takes text for dates and lists for tuples also in strict models.
+        """
+        for value in values:
+            if form == "object" and not self._is_worth_it(
+                has_value="value" in (as_object(value) or {})
+            ):
+                continue
+            try:
+                json = to_json(value)
+            except ValueError:
+                self._trials.problems.setdefault(form, "it is nested too deep")
+                continue
+            taken = self._trials.accept(check, json, form)
+            if taken:
+                return Accepted(value=taken[0])
+        return None
+
+    def _bare(self) -> Accepted[OutputT] | None:
+        """The value itself, alone but for a fence."""
+        bare, trials = self._output.bare, self._trials
+        text = _FENCE.sub("", self._text).strip()
+        if _is_json(text):
+            taken = trials.accept(bare.validate_json, text, "value")
+            return Accepted(value=taken[0]) if taken else None
+        word = trials.accept(bare.validate_python, text, "word")
+        if word:
+            return Accepted(value=word[0])  # a bare word, a date
+        repaired = repair_json(text, arrays=True)
+        return self._repaired([repaired]) if repaired.kind == "repaired" else None
+
+    def _arrays(self) -> Accepted[OutputT] | None:
+        """A list with prose around it."""
+        if not self._output.is_array or "value" in self._trials.problems:
+            return None
+        return self._repaired(sorted(repair_arrays(strip_reasoning(self._text)), key=_rank))
+
+    def _repaired(self, values: Sequence[Repair]) -> Accepted[OutputT] | None:
+        for one in values[:MAX_CANDIDATES]:
+            taken = self._trials.accept(self._output.bare.validate_json, one.text, "value")
+            if taken:
+                return Accepted(value=taken[0], repairs=one.repairs)
+        return None
+
+    def _rejected(self) -> Rejected:
+        """What is wrong with the value the text seems to mean."""
+        forms: tuple[Form, ...] = (
+            ("value", "object") if self._output.is_array else ("object", "value")
+        )
+        for form in forms:
+            if form in self._trials.problems:
+                return Rejected(problem=self._trials.problems[form])
+        if "{" not in strip_reasoning(self._text):
+            return Rejected(problem="it holds no JSON object", is_json=False)
+        cut = repair_json(self._text).kind == "truncated"
         return Rejected(
             problem="its JSON ends before it is complete" if cut else "its JSON can't be parsed"
         )
 
 
-def _outer_objects(text: str) -> tuple[Repair, ...]:
-    """The objects of an answer, near-JSON too, none for one that is strict JSON as a whole."""
+def _is_json(text: str) -> bool:
     try:
         from_json(text, allow_inf_nan=False)
     except (ValueError, TypeError):  # TypeError: lone surrogates in the text
-        return repair_objects(strip_reasoning(text))
-    return ()
+        return False
+    return True
+
+
+def _outer_objects(text: str) -> tuple[Repair, ...]:
+    """The objects of an answer, near-JSON too, none for one that is strict JSON as a whole."""
+    return () if _is_json(text) else repair_objects(strip_reasoning(text))
 
 
 def _rank(one: Repair) -> tuple[bool, int]:
@@ -207,11 +278,17 @@ def output_for(kind: type[OutputT]) -> Output[OutputT]:
     Raises:
         InvalidRequestError: pydantic can't validate the type, or has no JSON schema for it.
     """
+    if _is_hashable(kind):
+        return cast("Output[OutputT]", _cached(cast("Hashable", kind)))
+    return _build(kind)
+
+
+def _is_hashable(value: object) -> bool:
     try:
-        hash(kind)
+        hash(value)
     except TypeError:
-        return _build(kind)
-    return cast("Output[OutputT]", _cached(cast("Hashable", kind)))
+        return False
+    return True
 
 
 @lru_cache(maxsize=MAX_CACHED_TYPES)
@@ -220,38 +297,96 @@ def _cached(kind: Hashable) -> Output[Any]:
 
 
 def _build(kind: type[OutputT]) -> Output[OutputT]:
-    problem = "it is a function"
+    problem = "it is a value, and no type"
     try:
-        if isroutine(kind):
-            raise TypeError(problem)
-        bare = TypeAdapter[OutputT](kind)
-        if kind is str:
-            return Output(shape="text", adapter=bare, bare=bare)
-        schema = inline(bare.json_schema(), owner="output=")
-        if _is_object(schema):
-            return _output("object", bare, bare, schema)
-        wrapper = TypeAdapter(create_model("Answer", value=(kind, ...)))
-        return _output("value", wrapper, bare, inline(wrapper.json_schema(), owner="output="))
-    except (PydanticUserError, PydanticUndefinedAnnotation, TypeError) as error:
+        if _is_type(kind):
+            return _built(kind)
+    except (PydanticUserError, PydanticUndefinedAnnotation, SchemaError, TypeError) as error:
         problem = str(error).partition("\n")[0]
+    except InvalidRequestError:
+        raise
+    except Exception as error:  # noqa: BLE001 the type's own code makes its schema
+        problem = f"making its JSON schema failed with {type(error).__name__}"
     raise InvalidRequestError(
-        f"output={kind!r} is no type whose values can be asked for as JSON: {problem}"
+        f"output={_shown(kind)} is no type whose values can be asked for as JSON: {problem}"
     )
 
 
-def _output(
-    shape: Literal["object", "value"],
-    adapter: TypeAdapter[Any],
-    bare: TypeAdapter[OutputT],
-    schema: Schema,
-) -> Output[OutputT]:
-    return Output(shape=shape, adapter=adapter, bare=bare, instructions=output_instructions(schema))
+def _built(kind: type[OutputT]) -> Output[OutputT]:
+    readable = with_typed_dicts(kind)
+    bare: TypeAdapter[OutputT] = _adapter(readable)
+    if kind is str:
+        return Output(shape="text", adapter=bare, bare=bare)
+    schema = finite(inline(bare.json_schema(), owner="output="))
+    if _is_object(schema):
+        return Output(
+            shape="object",
+            adapter=bare,
+            bare=bare,
+            keys=_keys(schema),
+            instructions=output_instructions(schema),
+        )
+    wrapper = TypeAdapter(create_model("Answer", __config__=_FINITE, value=(readable, ...)))
+    asked = finite(inline(wrapper.json_schema(), owner="output="))
+    return Output(
+        shape="value",
+        adapter=wrapper,
+        bare=bare,
+        keys=frozenset({"value"}),
+        is_array=_is_array(schema),
+        instructions=output_instructions(asked),
+    )
+
+
+# Not for models: what their fields take is their author's business, who can say the same.
+_FINITE = ConfigDict(allow_inf_nan=False)
+
+
+def _adapter(kind: Any) -> TypeAdapter[Any]:  # noqa: ANN401  type expressions have no type
+    """The validator of a type; NaN and infinities are no numbers, as in JSON."""
+    try:
+        return TypeAdapter(kind, config=_FINITE)
+    except PydanticUserError:
+        return TypeAdapter(kind)  # models take no settings of others
+
+
+def _is_type(kind: object) -> bool:
+    """A class, or what typing makes: list[int], City | None, Annotated, Literal, a type alias."""
+    return isinstance(kind, type) or type(kind).__module__ in {
+        "types",
+        "typing",
+        "typing_extensions",
+    }
+
+
+def _shown(kind: object) -> str:
+    """What was given: a type by its name, a value, which may hold anything, by its type's."""
+    shown = kind.__qualname__ if isinstance(kind, type) else repr(kind)
+    return one_line(shown if _is_type(kind) else f"<{type(kind).__name__}>", _MAX_SHOWN_CHARS)
+
+
+def _variants(schema: object) -> Iterator[Mapping[str, object]]:
+    """The schema, or what it offers to choose from."""
+    wire = as_object(schema) or {}
+    variants = wire.get("anyOf") or wire.get("oneOf")
+    if isinstance(variants, list):
+        for variant in cast("list[object]", variants):
+            yield from _variants(variant)
+    else:
+        yield wire
 
 
 def _is_object(schema: object) -> bool:
     """Every value of the schema is a JSON object."""
-    wire = as_object(schema) or {}
-    variants = wire.get("anyOf") or wire.get("oneOf")
-    if isinstance(variants, list):
-        return all(_is_object(variant) for variant in cast("list[object]", variants))
-    return wire.get("type") == "object"
+    return all(variant.get("type") == "object" for variant in _variants(schema))
+
+
+def _is_array(schema: object) -> bool:
+    """A value of the schema may be a list."""
+    return any(variant.get("type") == "array" for variant in _variants(schema))
+
+
+def _keys(schema: object) -> frozenset[str]:
+    """What objects of the schema may have in them; nothing where that may be anything."""
+    properties = [as_object(variant.get("properties")) or {} for variant in _variants(schema)]
+    return frozenset(chain.from_iterable(properties)) if all(properties) else frozenset()

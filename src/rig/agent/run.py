@@ -96,8 +96,8 @@ async def run(model: Model | StreamingModel, request: RunRequest[OutputT]) -> Ru
         IterationLimitError: the rounds ran out, or one reply held too many calls.
         BudgetExceededError: the tokens or the seconds of the budget ran out.
         EmptyReplyError: a reply held neither text nor calls.
-        NotJSONError: the typed answer held no JSON, twice.
-        InvalidJSONError: the typed answer did not match its type, twice.
+        NotJSONError: the typed answer held no JSON, also when asked for again where rounds were left.
+        InvalidJSONError: the typed answer did not match its type; the same.
         ToolError: a tool failed for good.
         RigError: the model failed. Every RigError carries the partial result as `result`; what a
             callback raises comes out as it is.

@@ -96,6 +96,11 @@ def simplify(schema: Mapping[str, Any]) -> Schema:
     return cast("Schema", _rewritten(schema, _simpler))
 
 
+def finite(schema: Mapping[str, Any]) -> Schema:
+    """Drop defaults, bounds and examples that JSON has no form for: infinities and NaN."""
+    return cast("Schema", _rewritten(schema, _finite))
+
+
 def portable(schema: Mapping[str, Any]) -> Schema:
     """Say in the description what grammar converters refuse: patterns, very large bounds.
 
@@ -222,6 +227,19 @@ def _simpler(node: Schema) -> Schema:
         return node
     node.pop("anyOf")
     return {**cast("Schema", real[0]), **node}
+
+
+def _finite(node: Schema) -> Schema:
+    inner = (*_ONE, *_LIST, *_NAMED)
+    return {key: value for key, value in node.items() if key in inner or _is_json(value)}
+
+
+def _is_json(value: object) -> bool:
+    try:
+        from_json(to_json(value, inf_nan_mode="constants"), allow_inf_nan=False)
+    except ValueError:
+        return False
+    return True
 
 
 def _plainer(node: Schema) -> Schema:

@@ -13,18 +13,15 @@ from dataclasses import dataclass
 from types import SimpleNamespace, UnionType
 from typing import Annotated, Any, Union, cast, get_args, get_origin
 
-import typing_extensions
 from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 
 from rig.agent.docstrings import Docstring, read_docstring
-from rig.agent.schema import Schema, inline, simplify
+from rig.agent.schema import Schema, finite, inline, simplify
+from rig.agent.typed_dicts import with_typed_dicts
 from rig.errors import InvalidRequestError
-
-# Called with a dict of types; type checkers know only its literal use.
-_typed_dict = cast("Callable[[str, dict[str, Any]], Any]", typing_extensions.TypedDict)
 
 _EMPTY = inspect.Parameter.empty
 _UNNAMED = "<lambda>"
@@ -262,7 +259,7 @@ def _modelled(parameters: list[_Parameter], owner: str) -> tuple[type[BaseModel]
             " types, enums, dataclasses or pydantic models"
         )
     model, schema = built
-    schema = simplify(inline(schema, owner=owner))
+    schema = simplify(finite(inline(schema, owner=owner)))
     schema.setdefault("properties", {})
     return model, schema
 
@@ -284,39 +281,7 @@ def _build(parameters: list[_Parameter]) -> tuple[type[BaseModel], Schema] | Non
 def _with_typed_dicts(parameter: _Parameter) -> _Parameter:
     return _Parameter(
         name=parameter.name,
-        hint=_readable(parameter.hint),
+        hint=with_typed_dicts(parameter.hint),
         default=parameter.default,
         description=parameter.description,
     )
-
-
-def _readable(hint: Any) -> Any:  # noqa: ANN401  type expressions have no type
-    """The hint with `typing.TypedDict`s in the form pydantic can read before Python 3.12."""
-    if sys.version_info >= (3, 12):
-        return hint
-    if typing.is_typeddict(hint) and type(hint).__module__ == "typing":
-        hints = typing.get_type_hints(hint, include_extras=True)
-        fields = {
-            name: _required(name, _readable(kind), hint.__required_keys__)
-            for name, kind in hints.items()
-        }
-        return _typed_dict(hint.__name__, fields)
-    origin, arguments = get_origin(hint), get_args(hint)
-    if origin is Annotated:
-        return functools.reduce(
-            lambda inner, item: Annotated[inner, item], hint.__metadata__, _readable(arguments[0])
-        )
-    if origin in {Union, UnionType}:
-        return cast("Any", Union)[tuple(_readable(option) for option in arguments)]
-    if origin in _CONTAINERS:
-        return origin[tuple(_readable(argument) for argument in arguments)]
-    return hint
-
-
-_CONTAINERS: frozenset[object] = frozenset({list, dict, set, frozenset, tuple})
-
-
-def _required(name: str, hint: Any, required: frozenset[str]) -> Any:  # noqa: ANN401  type expressions have no type
-    while get_origin(hint) in {typing.Required, typing.NotRequired}:
-        hint = get_args(hint)[0]
-    return hint if name in required else typing.NotRequired[hint]

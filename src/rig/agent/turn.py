@@ -346,7 +346,7 @@ def _ask_again(state: RunState, rejected: Rejected) -> Step:
     """Once, and only while the run may send requests at all."""
     rounds_left = state.iterations < state.rules.max_iterations
     if state.rejected or state.closing is not None or not rounds_left or not _tokens_left(state):
-        return Fail(state=state, error=rejected.error())
+        return Fail(state=state, error=rejected.error(asked_again=state.rejected))
     question = Message(role="user", content=rejection(rejected.problem))
     state = replace(state, messages=prepare((*state.messages, question)), rejected=True)
     return AskAgain(state=state, problem=rejected.problem)

@@ -72,6 +72,15 @@ def decode_json_object(
     raise InvalidJSONError("reply is not valid JSON", detail=answer, reason=reason)
 
 
+def find_json_objects(text: str) -> Iterator[dict[str, Any]]:
+    """The JSON objects in a reply, as `decode_json_object` looks for them: longest first, each built when asked for.
+
+    Args:
+        text: content of a reply.
+    """
+    yield from _objects(strip_reasoning(text))
+
+
 def _objects(text: str) -> Iterator[dict[str, Any]]:
     """Yield the objects in a text, longest first."""
     whole = _decode_whole(text)

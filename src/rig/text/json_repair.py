@@ -25,6 +25,8 @@ _FENCE = r"`{3,8}|~{3,8}"
 _OPENING = re.compile(rf"{_OUTSIDE}(?P<fence>(?:{_FENCE})[ \t]*+[\w+\-]*+)?{_OUTSIDE}")
 _CLOSING = re.compile(rf"{_OUTSIDE}(?P<fence>{_FENCE})?")
 _ANOTHER = re.compile(rf"[{{\[]|{_FENCE}")
+_OBJECT = re.compile(r"\{")
+_CONTAINER = re.compile(r"[{\[]")
 _JSON_SPACE: Final = " \t\n\r"
 
 
@@ -94,21 +96,38 @@ def repair_objects(text: str) -> tuple[Repair, ...]:
     Returns:
         The valid and the repaired ones, in order.
     """
-    found: list[Repair] = []
+    return tuple(_outermost(text, _OBJECT))
+
+
+def repair_arrays(text: str) -> tuple[Repair, ...]:
+    """Make strict JSON of the arrays in a text, whatever stands around them.
+
+    As `repair_objects`; an array inside of an object is a part of that.
+
+    Args:
+        text: any text, without reasoning.
+
+    Returns:
+        The valid and the repaired ones, in order.
+    """
+    return tuple(one for one in _outermost(text, _CONTAINER) if one.text.startswith("["))
+
+
+def _outermost(text: str, opening: re.Pattern[str]) -> Iterator[Repair]:
     in_vain = 0
-    position = text.find("{")
-    while position >= 0 and in_vain <= SEARCH_FACTOR * len(text):
-        scanner = LooseScanner(text, position)
+    found = opening.search(text)
+    while found is not None and in_vain <= SEARCH_FACTOR * len(text):
+        scanner = LooseScanner(text, found.start())
         loose = scanner.run()
         if loose.kind == "complete":
             kind: RepairKind = "repaired" if loose.repairs else "valid"
-            found.append(Repair(kind=kind, text=loose.text, repairs=loose.repairs))
+            yield Repair(kind=kind, text=loose.text, repairs=loose.repairs)
         elif loose.kind == "truncated" or loose.keyed:
             break
         else:
             in_vain += scanner.work
-        position = text.find("{", loose.end if loose.kind == "complete" else position + 1)
-    return tuple(found)
+        end = loose.end if loose.kind == "complete" else found.end()
+        found = opening.search(text, end)
 
 
 def is_truncation(text: str) -> bool:
