@@ -1,0 +1,63 @@
+"""Holds back, of a reply that is still coming, what may become an `@@call`. No I/O, stdlib only.
+
+A preview that never shows too much: behind the first call nothing is shown any more, for what a call is
+can only be told of the whole text. `rig.text.heredoc.parse_heredoc` has the last word.
+"""
+
+import re
+from typing import Final
+
+MAX_HELD_CHARS: Final = 200
+"""Characters of a line that are held back to see whether it begins a call; with its prefix the longest
+such line has 71."""
+
+_LINES = re.compile(r"[^\n]*\n|[^\n]+")
+_MAY_BE_MARK = re.compile(r"[ \t]*(?:@@?|@@c(?:a(?:ll?)?)?|@@en?|@@call[ \t].*|@@end[ \t\r]*)?\Z")
+_CALL = re.compile(r"[ \t]*@@call[ \t]+[A-Za-z0-9_\-]{0,64}[ \t\r]*(?:[{\n]|\Z)")
+_END = re.compile(r"[ \t]*@@end[ \t\r]*\n?\Z")
+
+
+class HeredocGate:
+    """Lets the text of one reply through, up to its first call.
+
+    Attributes:
+        is_closed: True once a call began.
+    """
+
+    def __init__(self) -> None:
+        self.is_closed = False
+        self._line = ""  # what is held back of the last line
+        self._is_text = False  # the last line is no mark, its rest may pass
+
+    def feed(self, chunk: str) -> str:
+        """Add text; what of it, and of what was held back, can be shown.
+
+        Args:
+            chunk: what arrived, of any length.
+        """
+        shown = [self._add(line) for line in _LINES.findall(chunk)]
+        return "".join(shown)
+
+    def close(self) -> str:
+        """The text has ended; what was held back and was no call after all."""
+        line, self._line = self._line, ""
+        if self.is_closed or _END.match(line) or _CALL.match(line):
+            return ""
+        return line
+
+    def _add(self, piece: str) -> str:
+        if self.is_closed:
+            return ""
+        if self._is_text:
+            self._is_text = not piece.endswith("\n")
+            return piece
+        self._line += piece
+        if not piece.endswith("\n"):
+            if len(self._line) <= MAX_HELD_CHARS and _MAY_BE_MARK.match(self._line):
+                return ""
+            self._is_text = True
+        line, self._line = self._line, ""
+        if _CALL.match(line):
+            self.is_closed = True
+            return ""
+        return "" if _END.match(line) else line
