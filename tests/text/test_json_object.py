@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic_core import from_json
 
 from rig.errors import InvalidJSONError, NotJSONError, RigError
-from rig.text.json_object import _Search, decode_json_object, find_json_objects
+from rig.text.json_object import MAX_CANDIDATES, _Search, decode_json_object, find_json_objects
 from rig.text.json_scanner import scan_json
 from rig.text.reasoning import strip_reasoning
 
@@ -270,6 +270,35 @@ def test_a_bomb_of_braces_costs_linear_work(unit: str) -> None:
         assert search.scanned <= 3 * len(text)
         scanned.append(search.scanned)
     assert scanned[1] <= 4.1 * scanned[0] + 100
+
+
+def test_of_a_flood_of_objects_the_longest_ones_are_kept() -> None:
+    many = MAX_CANDIDATES + 10
+    assert decode_json_object("{}" * many + '{"a":1}' + "{}" * 3 * many) == {"a": 1}
+    assert decode_json_object('{"a":1}' + '{"b":2}' * 3 * many) == {"a": 1}
+    offered: list[dict[str, Any]] = []
+
+    def refuse(value: dict[str, Any]) -> bool:
+        offered.append(value)
+        return False
+
+    with pytest.raises(InvalidJSONError):
+        decode_json_object("{} " * 3 * many, validate=refuse)
+    assert len(offered) <= 2 * MAX_CANDIDATES
+
+
+PLAIN = [
+    '{"a" : "b" , "c":-1.5,"d":[]}', '{"a":true,"b":false,"c":null}', '{"a":truex}', '{"a":01}', '{"a":1.}',
+    '{"a":1e5}', '{"a":-}', '{"a":"\\n"}', '{"a":"x\ny"}', '{"a":"\ud800"}', '{"a":123456789012345678901}', "{,}",
+    '{"a":1,}', '{"a":1 "b":2}', '{"a"}', '{"a\\"":1}', '{"":""}', "{ }", '{"a":"{","b":"}"}', '{"a\\":1}',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", PLAIN)
+@pytest.mark.parametrize("around", ["x {}", "{} {{", '"{}"', "{}{}"])
+def test_an_object_of_plain_members_is_told_as_the_scanner_tells_it(text: str, around: str) -> None:
+    whole = around.replace("{}", text)
+    assert outcome(whole) == by_the_book(whole)
 
 
 def test_a_megabyte_of_openers_is_refused() -> None:

@@ -14,7 +14,6 @@ them swap places, and no third reading exists. The scanned total is below three 
 import math
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from json import JSONDecoder
 from typing import Any, Final, cast
 
@@ -27,8 +26,20 @@ SCAN_FACTOR: Final = 4
 """Characters scanned per character of text before the search stops with what it has. Never reached
 as far as is known (see the module's text; the worst text found takes 2); a net under a proof."""
 
-# A brace that what follows does not rule out at once; possessive, so it never looks back.
-_BRACE = re.compile(r'\{[ \t\n\r]*+["}]')
+MAX_CANDIDATES: Final = 10_000
+"""Objects of one reply that are kept to choose from, the longest ones. One is meant; a flood of `{}` fills
+1 MiB with half a million."""
+
+_SPACE = r"[ \t\n\r]*+"
+_TEXT = r'"[^"\\\x00-\x1f\ud800-\udfff]*+"'
+_SCALAR = rf"(?:{_TEXT}|-?(?:0|[1-9][0-9]{{0,14}}+)(?:\.[0-9]{{1,15}}+)?|true|false|null)"
+_MEMBER = rf"{_SPACE}{_TEXT}{_SPACE}:{_SPACE}{_SCALAR}{_SPACE}"
+# A brace that may begin an object: what follows is the end, or a key and its colon. Possessive, and a key ends
+# at or before the next place where this may match: no character is looked at more than three times.
+_BRACE = re.compile(rf'\{{{_SPACE}(?:\}}|"(?:[^"\\]++|\\.)*+"{_SPACE}:)', re.DOTALL)
+# A whole object of plain members, told in C. It ends before the next brace outside of its texts, so there are
+# two readings of every character again: as text, or between texts.
+_PLAIN = re.compile(rf"\{{(?:{_MEMBER}(?:,{_MEMBER})*+|{_SPACE})\}}")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
 
@@ -87,10 +98,9 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
     if whole is not None:
         yield whole
         return
-    candidates = _Search(text).run()
-    for candidate in sorted(candidates, key=lambda one: -one.size_bytes):
+    for _, start, end in _longest_first(_Search(text).run()):
         try:
-            value = build_json(text[candidate.start : candidate.end])
+            value = build_json(text[start:end])
         except ValueError:  # more digits than this process converts
             continue
         yield cast("dict[str, Any]", value)
@@ -125,11 +135,12 @@ def _no_constant(_name: str) -> float:
 _STRICT = JSONDecoder(parse_float=_finite, parse_constant=_no_constant)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Candidate:
-    start: int
-    end: int
-    size_bytes: int
+_Candidate = tuple[int, int, int]  # bytes, start and end: a flood makes half a million of them
+
+
+def _longest_first(candidates: list[_Candidate]) -> list[_Candidate]:
+    """Sort by size, the earliest of equals first."""
+    return sorted(candidates, key=lambda one: -one[0])
 
 
 class _Search:
@@ -147,14 +158,18 @@ class _Search:
 
     def run(self) -> list[_Candidate]:
         text, found = self._text, list[_Candidate]()
+        ascii_only, most = text.isascii(), SCAN_FACTOR * len(text)
         position = 0
-        while (brace := _BRACE.search(text, position)) and self.scanned <= SCAN_FACTOR * len(text):
+        while (brace := _BRACE.search(text, position)) and self.scanned <= most:
             start = brace.start()
             end = self._end_of(start)
             if end is None:
                 break
             if end > start:
-                found.append(_candidate(text, start, end))
+                size = end - start if ascii_only else len(text[start:end].encode())
+                found.append((size, start, end))
+                if len(found) >= 2 * MAX_CANDIDATES:
+                    found = sorted(_longest_first(found)[:MAX_CANDIDATES], key=lambda one: one[1])
             position = max(end, start + 1)
         return found
 
@@ -164,6 +179,10 @@ class _Search:
             return start
         if start in self._ends:
             return self._ends[start]
+        plain = _PLAIN.match(self._text, start)
+        if plain is not None:
+            self.scanned += plain.end() - start
+            return plain.end()
         scanner = JSONScanner(self._text, start)
         scan = scanner.run()
         self.scanned += scan.end - start
@@ -172,7 +191,3 @@ class _Search:
         self._ends.update(scanner.objects)
         self._failed.update(scanner.open, (start,))
         return None if scan.too_deep else start
-
-
-def _candidate(text: str, start: int, end: int) -> _Candidate:
-    return _Candidate(start=start, end=end, size_bytes=len(text[start:end].encode()))

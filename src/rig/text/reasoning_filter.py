@@ -65,6 +65,11 @@ class ReasoningFilter:
         return self._state == "assumed"
 
     @property
+    def thinking(self) -> bool:
+        """True when what comes next belongs to a thought, as far as is known."""
+        return self._state in {"thought", "assumed"}
+
+    @property
     def scanned(self) -> int:
         """Characters examined so far, counted again where they had to be held back."""
         return self._scanned + self._joined.scanned
@@ -138,6 +143,8 @@ class ReasoningFilter:
         self._run(rest, final=True)
 
     def _plain(self, text: str) -> None:
+        if not text:  # between two tags: half of all calls in a flood of them
+            return
         match self._state:
             case "text":
                 self._joined.add(text)
@@ -243,7 +250,11 @@ class ReasoningFilter:
             if not final:
                 return None
             return self._cut_header(buffer, tag)
-        self._plain(buffer[tag.start : tag.end])
+        raw = buffer[tag.start : tag.end]
+        if self._state == "text":
+            self._joined.add_plain(raw)  # a marker of harmony is no tag there
+        else:
+            self._plain(raw)
         return tag.end
 
     def _begin_message(self, kind: MessageKind, raw: str) -> None:
@@ -339,7 +350,9 @@ class _Joined:
             self._show(raw)
 
     def _show(self, text: str) -> None:
-        if self._behind_thought and text and not text.isspace():
+        if not text:
+            return
+        if self._behind_thought and not text.isspace():
             self._behind_thought = False
         if self._hidden:
             self._pieces.think(text)

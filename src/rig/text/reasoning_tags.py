@@ -133,6 +133,8 @@ def unfinished_from(text: str, start: int = 0) -> int:
     Returns:
         An index, `len(text)` when the end can't be part of any tag.
     """
+    if start >= len(text):
+        return len(text)
     floor = max(start, len(text) - MAX_TAG_CHARS)
     first = max(text.rfind(mark, floor) for mark in _STARTS)
     if first < 0:
