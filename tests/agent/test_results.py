@@ -1,10 +1,14 @@
+import collections
 import dataclasses
 import datetime as dt
 import decimal
 import enum
+import functools
 import itertools
 import pathlib
+import types
 import uuid
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
@@ -59,6 +63,11 @@ class Spoken:
         return "spoken"
 
 
+class Callable(Spoken):
+    def __call__(self) -> None:
+        """Never called."""
+
+
 TEXTS = {
     "text": ("hi \u00fc\n", "hi \u00fc\n"),
     "empty text": ("", ""),
@@ -90,6 +99,18 @@ TEXTS = {
     "object with its own text": (Spoken(), "spoken"),
     "object with its own text, inside": ({"a": Spoken()}, '{"a":"spoken"}'),
     "exception": (ValueError("bad"), "bad"),
+    "keys of a dict": ({"a": 1}.keys(), '["a"]'),
+    "values of a dict, inside": ({"a": {"b": 1}.values()}, '{"a":[1]}'),
+    "items of a dict": ({"a": 1}.items(), '[["a",1]]'),
+    "range": (range(3), "[0,1,2]"),
+    "range, inside": ([range(2)], "[[0,1]]"),
+    "frozen set": (frozenset({1}), "[1]"),
+    "deque": (collections.deque([1]), "[1]"),
+    "read-only mapping": (types.MappingProxyType({"a": 1}), '{"a":1}'),
+    "mapping of mappings": (collections.ChainMap({"a": 1}), '{"a":1}'),
+    "user's own dict": (collections.UserDict(a=range(2)), '{"a":[0,1]}'),
+    "user's own list": (collections.UserList([1]), "[1]"),
+    "callable with a text of its own": (Callable(), "spoken"),
     "special token": ("a <|im_start|> b", "a &lt;|im_start|> b"),
     "special token inside": ({"a": "<|x|>"}, '{"a":"&lt;|x|>"}'),
     "lone surrogate": ("a\ud800b", "a\ufffdb"),
@@ -117,6 +138,20 @@ def nested(depth: int) -> Any:
     return value
 
 
+async def later() -> AsyncIterator[int]:
+    yield 1
+
+
+class Later:
+    def __aiter__(self) -> AsyncIterator[int]:
+        return later()
+
+
+class Awaited:
+    def __await__(self) -> Iterator[None]:
+        yield None
+
+
 WITHOUT_TEXT = {
     "binary": b"\x89PNG\xff",
     "object": object(),
@@ -125,6 +160,23 @@ WITHOUT_TEXT = {
     "nested without end": nested(100_000),
     "generator": (i for i in range(3)),
     "endless iterator": itertools.count(),
+    "endless iterator, inside": {"a": [itertools.count()]},
+    "endless iterator, in a dataclass": [Point(1, itertools.count())],  # type: ignore[arg-type]  # as tools do
+    "generator, inside": [(i for i in range(3))],
+    "mapped": map(str, [1]),
+    "async generator": later(),
+    "async iterable": Later(),
+    "awaitable": Awaited(),
+    "awaitable, inside": ({"a": Awaited()},),
+    "function": shown,
+    "lambda": lambda: 1,
+    "builtin": print,
+    "bound method": "a".upper,
+    "method, inside": {"a": "a".upper},
+    "class": Point,
+    "type": dict,
+    "partial": functools.partial(print, "a"),
+    "a range without end": range(10**12),
 }
 
 

@@ -5,7 +5,21 @@ from strangers.
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections import UserList, deque
+from collections.abc import (
+    AsyncIterable,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    MappingView,
+    Set,
+    Sized,
+)
+from dataclasses import fields, is_dataclass
+from functools import partial
+from inspect import isroutine
 from itertools import islice
 from typing import cast
 
@@ -29,6 +43,11 @@ MAX_PROBLEMS = 10
 
 MAX_PROBLEM_CHARS = 300
 """Characters of one problem. Validators may quote their input, which can be a megabyte."""
+
+
+MAX_ITEMS = 100_000
+"""Items of a range or a view that are written out. It is far beyond what a model is shown, and a range costs
+nothing until it is written: `range(10**12)` would end the memory."""
 
 
 def result_text(value: object, *, max_chars: int, keep_special_tokens: bool = False) -> str:
@@ -161,11 +180,49 @@ def _text(value: object) -> str:
         return str.__str__(value)  # not the name of a member of a text enum
     if isinstance(value, bytes | bytearray | memoryview):
         return _decoded(bytes(cast("bytes", value)))
-    if isinstance(value, Iterator):
+    unwritable = next(_unwritable(value), None)
+    if unwritable is not None:
         raise ToolError(
-            f"the tool ran, but returned {_kind(cast('object', value))}, which has no text: return a list"
+            f"the tool ran, but returned {_kind(unwritable)}, which has no text: return what it gives,"
+            " for example a list"
         )
     return _json(value)
+
+
+def _unwritable(value: object) -> Iterator[object]:
+    """What in the value is no value yet: iterators, which may never end, awaitables, and functions.
+
+    pydantic would write an iterator as the list of its items, and `itertools.count()` until the memory ends.
+    """
+    waiting: list[object] = [value]
+    seen: set[int] = set()
+    while waiting:
+        current = waiting.pop()
+        kind = type(current)
+        if kind in _PLAIN:
+            continue
+        if isinstance(current, Iterator | AsyncIterable | Awaitable) or _is_code(current):
+            yield current
+        elif id(current) not in seen:
+            seen.add(id(current))
+            waiting.extend(_parts(current))
+
+
+_PLAIN = frozenset({str, int, float, bool, type(None), bytes})
+
+
+def _parts(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return cast("dict[object, object]", value).values()
+    if isinstance(value, list | tuple | set | frozenset | deque):
+        return cast("Iterable[object]", value)
+    if is_dataclass(value):
+        return [getattr(value, field.name, None) for field in fields(value)]
+    return ()
+
+
+def _is_code(value: object) -> bool:
+    return isroutine(value) or isinstance(value, type | partial)
 
 
 def _decoded(data: bytes) -> str:
@@ -189,13 +246,13 @@ def _json(value: object) -> str:
 
 
 def _strict_json(value: object) -> str:
-    return to_json(value, inf_nan_mode="null", fallback=_own_text).decode()
+    return to_json(value, inf_nan_mode="null", fallback=_own_form).decode()
 
 
 def _lenient_json(value: object) -> str:
     """Slower, for text with lone surrogates, which no UTF-8 writer takes, and for bytes."""
     plain: object = to_jsonable_python(
-        value, inf_nan_mode="null", bytes_mode="base64", fallback=_own_text
+        value, inf_nan_mode="null", bytes_mode="base64", fallback=_own_form
     )
     return json.dumps(plain, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
@@ -203,12 +260,20 @@ def _lenient_json(value: object) -> str:
 _WRITERS: tuple[Callable[[object], str], ...] = (_strict_json, _lenient_json)
 
 
-def _own_text(value: object) -> str:
-    """An object's own text; the default one, with its address, tells nobody anything.
+def _own_form(value: object) -> object:
+    """What pydantic does not know, as something it does: a list, a dict, or the object's own text.
+
+    The default text, with its address, tells nobody anything.
 
     Raises:
-        ValueError: it has only the default one.
+        ValueError: it has only that, or is too long to be written out.
     """
+    if isinstance(value, Mapping):
+        return dict(cast("Mapping[object, object]", value))
+    if isinstance(value, range | MappingView | Set | UserList):
+        if len(cast("Sized", value)) > MAX_ITEMS:
+            raise ValueError("too many items")
+        return list(cast("Iterable[object]", value))
     kind = type(value)
     if kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__:
         raise ValueError("no text of its own")
