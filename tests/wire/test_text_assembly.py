@@ -87,7 +87,7 @@ def test_settling_tells_only_what_differs() -> None:
     assembler, deltas = TextAssembler(), list[Delta]()
     assembler.add_text("a", deltas)
     for text in ("a", "ab", "c"):
-        assembler.settle(text, deltas)
+        assembler.settle(text, "", deltas)
     assert deltas == [Delta(text="a"), Delta(text="b"), Delta(retracted="ab", text="c")]
 
 

@@ -36,6 +36,7 @@ from rig.events import RetryEvent
 from rig.messages import Message
 from rig.model import ChatRequest, Reply, ReplyStream, ToolSpec
 from rig.text.repetition import RepetitionGuard
+from rig.text.salvage import OfferedTool
 from rig.transport.http import HTTP, MAX_RESPONSE_BYTES, Response, StreamResponse, Timeouts
 from rig.transport.retry import RetryPolicy, retrying
 from rig.version import VERSION
@@ -46,6 +47,7 @@ from rig.wire.dialects import dialect_named, dialect_of
 from rig.wire.embeddings import Vector, checked_texts
 from rig.wire.encode import request_headers
 from rig.wire.faults import error_from_response
+from rig.wire.salvaged import offered
 from rig.wire.wires import Decode, Wire, key_headers, wire_of
 
 USER_AGENT = f"rig/{VERSION}"
@@ -183,7 +185,7 @@ class Client(RunMixin):
         Raises:
             RigError: the request was refused, or no usable reply came within retries and time-outs.
         """
-        return await self._complete(request, self._retry)
+        return await self._complete(request, self._retry, offered(request))
 
     def stream(self, request: ChatRequest, /) -> AbstractAsyncContextManager[ReplyStream]:
         """Send one chat request and hand out its reply while it arrives.
@@ -203,11 +205,11 @@ class Client(RunMixin):
                 text and the calls that had come are on it.
             RigError: the request was refused, or no usable reply came.
         """
-        return self._stream(request, self._retry)
+        return self._stream(request, self._retry, offered(request))
 
     @asynccontextmanager
     async def _stream(
-        self, request: ChatRequest, policy: RetryPolicy
+        self, request: ChatRequest, policy: RetryPolicy, tools: Sequence[OfferedTool] = ()
     ) -> AsyncGenerator[ReplyStream]:
         sendable = self._encoded(request, stream=True)
         started = anyio.current_time()
@@ -221,7 +223,7 @@ class Client(RunMixin):
                     sent = anyio.current_time()
                     response = await self._stream_response(answer, sendable)
                     stream = self._reply_stream(
-                        sendable, response, answer, started=started, sent=sent
+                        sendable, response, answer, started=started, sent=sent, tools=tools
                     )
                     await stream.begin()
                     begun = True
@@ -474,7 +476,16 @@ class Client(RunMixin):
         )
         return await retrying(attempt, self._retry, on_retry=self._on_retry)
 
-    async def _complete(self, request: ChatRequest, policy: RetryPolicy) -> Reply:
+    async def _complete(
+        self, request: ChatRequest, policy: RetryPolicy, tools: Sequence[OfferedTool] = ()
+    ) -> Reply:
+        """One reply.
+
+        Args:
+            request: what to ask.
+            policy: when it is asked again.
+            tools: calls of these are read also where they come as text; probes want to know.
+        """
         sendable = self._encoded(request)
         wire = sendable.wire
         started = anyio.current_time()
@@ -483,7 +494,8 @@ class Client(RunMixin):
             response = await self._exchange(
                 lambda: self._http.post(wire.path, sendable.body, sendable.headers)
             )
-            return wire.decode(response.body, latency_s=anyio.current_time() - started)
+            latency_s = anyio.current_time() - started
+            return wire.decode(response.body, latency_s=latency_s, tools=tools)
 
         return await retrying(
             attempt, policy, on_retry=self._on_retry, greedy=request.options.greedy
@@ -568,12 +580,14 @@ class Client(RunMixin):
         *,
         started: float,
         sent: float,
+        tools: Sequence[OfferedTool],
     ) -> ClientReplyStream:
         key = thinking_key(sendable.request)
         chat = sendable.wire.stream(
             content_type=response.headers.get("content-type", ""),
             max_response_bytes=self._max_response_bytes,
             thinking=key in self._thinking,
+            tools=tools,
         )
         return ClientReplyStream(
             response,

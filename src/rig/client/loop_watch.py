@@ -22,6 +22,9 @@ class LoopWatch:
     def __init__(self, guard: RepetitionGuard) -> None:
         self.found: Repetition | None = None
         self._guard = guard
+        self._held_watch = RepetitionWatch(guard)
+        self._held: list[str] = []
+        self._held_chars = 0
         self._start()
 
     def _start(self) -> None:
@@ -31,12 +34,13 @@ class LoopWatch:
         self._thought: list[str] = []
         self._thought_chars = 0
 
-    def find(self, deltas: Sequence[Delta], blank: int = 0) -> int | None:
+    def find(self, deltas: Sequence[Delta], blank: int = 0, held: str = "") -> int | None:
         """Look for a loop in what is new.
 
         Args:
             deltas: the next ones, in order.
             blank: characters of whitespace that are held back behind them.
+            held: text that is held back because it may be a call; it may come again in a delta.
 
         Returns:
             How many of the deltas are to be handed out before the stream is cut, None when it goes on.
@@ -46,6 +50,8 @@ class LoopWatch:
         for index, delta in enumerate(deltas):
             if delta.finish_reason is None and self._is_loop(delta):
                 return index + 1
+        if held and self._is_held_loop(held):
+            return len(deltas)
         limit = self._guard.max_whitespace
         if limit is not None and blank > limit:
             self.found = Repetition(
@@ -73,6 +79,15 @@ class LoopWatch:
                 self._thought_chars = 0
         elif delta.tool_call is not None:
             self._see_call(delta.tool_call)
+        return self.found is not None
+
+    def _is_held_loop(self, text: str) -> bool:
+        self._held.append(text)
+        self._held_chars += len(text)
+        if self._held_chars >= self._guard.check_every:
+            self.found = self._held_watch.text("".join(self._held))
+            self._held.clear()
+            self._held_chars = 0
         return self.found is not None
 
     def _see_call(self, call: CallDelta) -> None:

@@ -176,7 +176,7 @@ class ClientReplyStream:
         chat = self._chat
         if deltas and self._first_token_s is None:
             self._first_token_s = anyio.current_time() - self._sent
-        cut = self._watch.find(deltas, chat.assembler.blank)
+        cut = self._watch.find(deltas, chat.assembler.blank, chat.assembler.take_held())
         if cut is not None and self._watch.found is not None:
             self._cut(deltas[:cut], self._watch.found)
             await (

@@ -9,7 +9,7 @@ finish_reason is still read, up to `[DONE]` or the end: the usage, and the calls
 announce the end after each call (BerriAI/litellm 31634, RayBytes/ChatMock 114).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -24,7 +24,8 @@ from rig.errors import (
 )
 from rig.messages import ToolCall, as_array
 from rig.model import Delta, Reply
-from rig.wire.call_assembly import MAX_CALLS, CallAssembler, finished_calls
+from rig.text.salvage import OfferedTool
+from rig.wire.call_assembly import MAX_CALLS, CallAssembler, finished_calls, whole_calls
 from rig.wire.calls import read_calls
 from rig.wire.content import read_content, read_thoughts
 from rig.wire.decode import decode_chat, failed_reply
@@ -59,6 +60,7 @@ class StreamAssembler:
     Args:
         max_response_bytes: limit for text, reasoning and calls together, in bytes.
         thinking: the reply begins inside a thought, because the template writes the opening tag.
+        tools: what was offered; calls that come as text are held back and read at the end.
 
     Attributes:
         fault: what `close` will raise, None while nothing is wrong.
@@ -66,12 +68,17 @@ class StreamAssembler:
     """
 
     def __init__(
-        self, *, max_response_bytes: int = MAX_RESPONSE_BYTES, thinking: bool = False
+        self,
+        *,
+        max_response_bytes: int = MAX_RESPONSE_BYTES,
+        thinking: bool = False,
+        tools: Sequence[OfferedTool] = (),
     ) -> None:
         self.fault: RigError | None = None
         self.skipped = 0
         self._max_response_bytes = max_response_bytes
-        self._text = TextAssembler(thinking=thinking)
+        self._tools = tools
+        self._text = TextAssembler(thinking=thinking, tools=tools)
         self._calls = CallAssembler()
         self._legacy = CallAssembler()
         self._refusal: list[str] = []
@@ -107,6 +114,10 @@ class StreamAssembler:
     def blank(self) -> int:
         """Characters of whitespace the content ends with so far; no delta tells of them."""
         return self._text.blank
+
+    def take_held(self) -> str:
+        """What was held back since the last time this was asked: text no delta tells of yet."""
+        return self._text.take_held()
 
     @property
     def template_thinks(self) -> bool | None:
@@ -435,12 +446,18 @@ class StreamAssembler:
             calls = self._legacy
             deltas.extend(Delta(tool_call=news) for news in calls.started())
         outcome = self._outcome = self._decoded()
+        salvaged = isinstance(outcome, Reply) and any(
+            call.origin != "native" for call in outcome.tool_calls
+        )
         finish = finish_reason(self._finish, has_calls=bool(calls.named()))
         usage = outcome.usage if isinstance(outcome, Reply | EmptyReplyError) else None
         if isinstance(outcome, Reply):
             finish = outcome.finish_reason
-            self._text.settle(outcome.text, deltas)
-            if finish != "length":
+            self._text.settle(outcome.text, outcome.reasoning, deltas, salvaged=salvaged)
+            if salvaged:
+                news = whole_calls(outcome.tool_calls, cut=finish == "length")
+                deltas.extend(Delta(tool_call=one) for one in news)
+            elif finish != "length":
                 news = finished_calls(calls.named(), outcome.tool_calls)
                 deltas.extend(Delta(tool_call=one) for one in news)
         if usage is not None and not usage.reported:
@@ -464,7 +481,7 @@ class StreamAssembler:
             "timings": self._timings,
         }
         try:
-            return decode_chat(to_json(body, inf_nan_mode="constants"))
+            return decode_chat(to_json(body, inf_nan_mode="constants"), tools=self._tools)
         except RigError as error:
             return error
 

@@ -256,6 +256,22 @@ def finished_calls(indexes: Sequence[int], calls: Sequence[ToolCall]) -> Iterato
             )
 
 
+def whole_calls(calls: Sequence[ToolCall], *, cut: bool) -> Iterator[CallDelta]:
+    """The news of calls that became known all at once.
+
+    Args:
+        calls: the calls of a reply.
+        cut: the reply was cut: then no call is finished.
+    """
+    for index, call in enumerate(calls):
+        yield CallDelta(stage="started", index=index, id=call.id, name=call.name)
+        yield CallDelta(
+            stage="arguments", index=index, id=call.id, name=call.name, arguments=call.arguments
+        )
+    if not cut:
+        yield from finished_calls(range(len(calls)), calls)
+
+
 def _is_cut(arguments: str) -> bool:
     try:
         from_json(arguments, allow_inf_nan=False)

@@ -6,14 +6,15 @@ is right; it only settles what the bytes leave open.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final, Literal
+from typing import Final, Literal, Protocol
 
 from rig.errors import ProtocolError, ResponseTooLargeError, RigError, StreamCutError
-from rig.model import CallDelta, CallStage, Delta, Reply
+from rig.model import Delta, Reply
+from rig.text.salvage import OfferedTool
 from rig.wire.assembly import MAX_RESPONSE_BYTES, StreamAssembler
-from rig.wire.call_assembly import finished_calls
+from rig.wire.call_assembly import whole_calls
 from rig.wire.decode import decode_chat
 from rig.wire.fault_text import read_fault
 from rig.wire.sse import MAX_EVENT_BYTES, SSEParser
@@ -30,7 +31,22 @@ _NOTHING: Final = re.compile(rb"(?:[ \t\r\n]|\xef\xbb\xbf)+")
 _EVENT_LINE: Final = re.compile(rb"(?:data|event|id|retry|error)?:|(?:data|event)[\r\n]")
 _BODY_STARTS: Final = (b"{", b"[", b"<", b'"')
 _ENOUGH: Final = 8
-_BEGINNING: Final[tuple[CallStage, ...]] = ("started", "arguments")
+
+
+class BodyReader(Protocol):
+    """Reads a body that is not a stream."""
+
+    def __call__(self, body: bytes, /, *, tools: Sequence[OfferedTool]) -> Reply:
+        """The reply.
+
+        Args:
+            body: the whole decoded body.
+            tools: what was offered.
+
+        Raises:
+            RigError: it is none.
+        """
+        ...
 
 
 class ChatStream:
@@ -47,6 +63,7 @@ class ChatStream:
         max_event_bytes: limit for one event; None means twice max_response_bytes (a call's quotes are
             escaped once more), and at least `MAX_EVENT_BYTES`.
         thinking: the reply begins inside a thought, because the template writes the opening tag.
+        tools: what was offered; calls that come as text are held back and read at the end.
         assembler: makes what assembles the events; another wire has its own.
         decode: reads a body that is not a stream.
 
@@ -62,8 +79,9 @@ class ChatStream:
         max_raw_bytes: int | None = None,
         max_event_bytes: int | None = None,
         thinking: bool = False,
+        tools: Sequence[OfferedTool] = (),
         assembler: type[StreamAssembler] = StreamAssembler,
-        decode: Callable[[bytes], Reply] = decode_chat,
+        decode: BodyReader = decode_chat,
     ) -> None:
         self.raw_bytes = 0
         self._content_type = content_type.partition(";")[0].strip().lower()
@@ -72,7 +90,10 @@ class ChatStream:
         self._parser = SSEParser(
             max_event_bytes=max_event_bytes or max(MAX_EVENT_BYTES, 2 * max_response_bytes)
         )
-        self._assembler = assembler(max_response_bytes=max_response_bytes, thinking=thinking)
+        self._tools = tools
+        self._assembler = assembler(
+            max_response_bytes=max_response_bytes, thinking=thinking, tools=tools
+        )
         self._decode = decode
         self._kind: Literal["events", "body"] | None = None
         self._held = bytearray()
@@ -225,26 +246,14 @@ class ChatStream:
 
     def _close_body(self) -> list[Delta]:
         """The whole reply at once, as deltas."""
-        reply = self._reply = self._decode(bytes(self._held))
+        reply = self._reply = self._decode(bytes(self._held), tools=self._tools)
         self._held.clear()
         deltas: list[Delta] = []
         if reply.reasoning:
             deltas.append(Delta(reasoning=reply.reasoning))
         if reply.text:
             deltas.append(Delta(text=reply.text))
-        news = [
-            CallDelta(
-                stage=stage,
-                index=index,
-                id=call.id,
-                name=call.name,
-                arguments=call.arguments if stage == "arguments" else "",
-            )
-            for index, call in enumerate(reply.tool_calls)
-            for stage in _BEGINNING
-        ]
-        if reply.finish_reason != "length":
-            news.extend(finished_calls(range(len(reply.tool_calls)), reply.tool_calls))
+        news = whole_calls(reply.tool_calls, cut=reply.finish_reason == "length")
         deltas.extend(Delta(tool_call=one) for one in news)
         usage = reply.usage if reply.usage.reported else None
         return [*deltas, Delta(finish_reason=reply.finish_reason, usage=usage)]

@@ -6,13 +6,14 @@ use is a typed error, never an empty success, also at status 200.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from rig.errors import EmptyReplyError, ProtocolError, StreamCutError
 from rig.messages import ReasoningField, ToolCall, as_array, as_object
 from rig.model import FinishReason, Reply
 from rig.text.reasoning import separate_reasoning, strip_orphan_closer, strip_repeated_thought
+from rig.text.salvage import OfferedTool
 from rig.text.stop_tokens import strip_stop_token
 from rig.wire.calls import Calls, read_calls
 from rig.wire.content import Content, read_content, read_thoughts
@@ -21,6 +22,7 @@ from rig.wire.faults import error_in_payload, filtered_category, first_choice
 from rig.wire.finish import ending, finish_reason, finish_word
 from rig.wire.other_apis import other_api
 from rig.wire.payload import parse_json
+from rig.wire.salvaged import read_text_calls, unread_call
 from rig.wire.usage import read_usage, usage_in
 
 MAX_QUOTED_BYTES: Final = 512
@@ -37,12 +39,13 @@ class _Visible:
     reasoning_field: ReasoningField | None
 
 
-def decode_chat(body: bytes, *, latency_s: float = 0.0) -> Reply:
+def decode_chat(body: bytes, *, latency_s: float = 0.0, tools: Sequence[OfferedTool] = ()) -> Reply:
     """The reply in the body of a 200.
 
     Args:
         body: the whole decoded body.
         latency_s: seconds the answer took, for the usage.
+        tools: what was offered; where there are any, calls that came as text are read too.
 
     Returns:
         The reply. Its text has no reasoning in it; its calls have unique ids.
@@ -51,18 +54,26 @@ def decode_chat(body: bytes, *, latency_s: float = 0.0) -> Reply:
         RigError: the body tells of a fault; classified as the same fault with its own status is.
         StreamCutError: the reply failed, says the server; what came of it is on the error.
         EmptyReplyError: there is no choice, or neither text nor calls in it.
-        ProtocolError: the body is not a chat completion.
+        TruncatedToolCallError: it ends in the middle of a call that came as text.
+        ProtocolError: the body is not a chat completion, or a call that came as text can't be made.
     """
-    return read_completion(parse_object(body), body, latency_s=latency_s)
+    return read_completion(parse_object(body), body, latency_s=latency_s, tools=tools)
 
 
-def read_completion(payload: Mapping[str, object], body: bytes, *, latency_s: float = 0.0) -> Reply:
+def read_completion(
+    payload: Mapping[str, object],
+    body: bytes,
+    *,
+    latency_s: float = 0.0,
+    tools: Sequence[OfferedTool] = (),
+) -> Reply:
     """The reply in a parsed chat completion.
 
     Args:
         payload: the completion.
         body: what it was read from: the seed of missing ids, and what errors quote on `detail`.
         latency_s: seconds the answer took, for the usage.
+        tools: what was offered; where there are any, calls that came as text are read too.
 
     Returns:
         The reply. Its text has no reasoning in it; its calls have unique ids.
@@ -71,7 +82,8 @@ def read_completion(payload: Mapping[str, object], body: bytes, *, latency_s: fl
         RigError: the payload tells of a fault; classified as the same fault with its own status is.
         StreamCutError: the reply failed, says the server; what came of it is on the error.
         EmptyReplyError: there is no choice, or neither text nor calls in it.
-        ProtocolError: it is not a chat completion.
+        TruncatedToolCallError: it ends in the middle of a call that came as text.
+        ProtocolError: it is not a chat completion, or a call that came as text can't be made.
     """
     fault = error_in_payload(payload)
     if fault is not None:
@@ -89,6 +101,10 @@ def read_completion(payload: Mapping[str, object], body: bytes, *, latency_s: fl
         failure = failed_reply(word, visible.text, calls.calls)
         raise failure
     _check_calls(calls, finish, body, has_text=bool(visible.text))
+    if tools and not calls.calls and refusal is None:
+        visible, salvaged = _with_text_calls(message, content, visible, tools, finish, body)
+        calls = Calls(calls=salvaged)
+        finish = finish_reason(word, has_calls=bool(salvaged))
     if not (visible.text or calls.calls or refusal or finish == "length"):
         error = EmptyReplyError("the reply holds neither text nor tool calls", reason="no_answer")
         error.reasoning, error.usage = visible.reasoning, usage
@@ -286,6 +302,29 @@ def _visible(message: Mapping[str, object], content: Content) -> _Visible:
     return _Visible(
         text=strip_stop_token(text).strip(), reasoning=thoughts.strip(), reasoning_field=field
     )
+
+
+def _with_text_calls(
+    message: Mapping[str, object],
+    content: Content,
+    visible: _Visible,
+    tools: Sequence[OfferedTool],
+    finish: FinishReason,
+    body: bytes,
+) -> tuple[_Visible, tuple[ToolCall, ...]]:
+    """Text and thoughts without the calls in them, and those calls.
+
+    Raises:
+        RigError: there is a call, but it can't be made.
+    """
+    thoughts = read_thoughts(message)[1] or content.thoughts
+    text = strip_repeated_thought(content.text, thoughts) if thoughts else content.text
+    found = read_text_calls(text, thoughts, tools, seed=body)
+    if found.problem and finish != "length":
+        error = unread_call(found.problem, read_fault(body).line)
+        raise error
+    kept = replace(visible, text=strip_stop_token(found.text).strip(), reasoning=found.reasoning)
+    return kept, found.calls
 
 
 def _refusal(

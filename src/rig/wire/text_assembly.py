@@ -4,11 +4,14 @@ As in a whole reply, tags count only where the server sent no reasoning of its o
 may turn out late: then what has been shown is taken back, and the text is read again without tags.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from rig.model import Delta
 from rig.text.pieces import Trimmed
 from rig.text.reasoning import OrphanCloserFilter, Piece, ReasoningFilter
+from rig.text.salvage import OfferedTool, SalvageGate, ThoughtGate
+from rig.text.salvage.gate import Place
 from rig.text.stop_tokens import StopTokenFilter
 
 PARTS: Final = "content"
@@ -22,6 +25,7 @@ class TextAssembler:
 
     Args:
         thinking: begin inside a thought, see `ReasoningFilter`.
+        tools: what was offered: what may be a call of them is held back until the reply settles it.
 
     Attributes:
         size: bytes of text and reasoning kept.
@@ -30,7 +34,7 @@ class TextAssembler:
         retracted: a closing tag came whose opener the template had eaten: text had to be taken back.
     """
 
-    def __init__(self, *, thinking: bool = False) -> None:
+    def __init__(self, *, thinking: bool = False, tools: Sequence[OfferedTool] = ()) -> None:
         self.size = 0
         self.blank = 0
         self.retracted = False
@@ -42,6 +46,14 @@ class TextAssembler:
         self._filter: ReasoningFilter | OrphanCloserFilter = self._leaks
         self._end = StopTokenFilter()
         self._shown: list[str] = []
+        self._told: list[str] = []
+        self._held = ""
+        self._unseen: list[str] = []
+        self._gate: SalvageGate | None = None
+        self._thought_gate: ThoughtGate | None = None
+        if tools:
+            self._gate = SalvageGate(tools, place=self._place, shown=lambda: bool(self._shown))
+            self._thought_gate = ThoughtGate()
 
     @property
     def text(self) -> str:
@@ -63,9 +75,18 @@ class TextAssembler:
         self.size += len(text) if text.isascii() else byte_size(text)
         self._content.append(text)
         self.blank = _blank_end(text, self.blank) if text[-1].isspace() else 0
+        if self._gate is not None:
+            self._pass(text, self._gate, deltas)
+            return
         pieces = self._filter.feed(text)
         if pieces:
             self._show(pieces, deltas)
+
+    def take_held(self) -> str:
+        """What was held back since the last time this was asked, as it came."""
+        held = "".join(self._unseen)
+        self._unseen.clear()
+        return held
 
     def add_thought(self, text: str, source: str, deltas: list[Delta]) -> None:
         """Add a fragment of the reasoning the server sent apart from the content.
@@ -81,15 +102,35 @@ class TextAssembler:
         if ready := self._thought.add(text):
             if self._leaks is not None:
                 self._separate(deltas)
-            deltas.append(Delta(reasoning=ready))
+            self._tell(ready, deltas)
 
     def close(self, deltas: list[Delta]) -> None:
-        """Hand out what had been held back: nothing follows."""
-        self._show(self._filter.close(), deltas)
-        self._show_text(self._end.close(), deltas)
+        """Hand out what had been held back, but for what may be a call: nothing follows."""
+        if self._gate is not None:
+            visible, self._held = self._gate.close()
+            self._show(self._filter.feed(visible), deltas)
+        if not self._held:
+            self._show(self._filter.close(), deltas)
+            self._show_text(self._end.close(), deltas)
 
-    def settle(self, text: str, deltas: list[Delta]) -> None:
-        """Make the visible text what it is in the finished reply."""
+    def settle(
+        self, text: str, reasoning: str, deltas: list[Delta], *, salvaged: bool = False
+    ) -> None:
+        """Make what was told what it is in the finished reply.
+
+        Args:
+            text: the reply's visible text.
+            reasoning: its thoughts.
+            deltas: what is new is appended here.
+            salvaged: there are calls that came as text.
+        """
+        if self._held and not salvaged:
+            self._read_held(deltas)
+        if self._thought_gate is not None:
+            self._settle_thoughts(reasoning, deltas, salvaged=salvaged)
+        self._settle_text(text, deltas)
+
+    def _settle_text(self, text: str, deltas: list[Delta]) -> None:
         shown = self.text
         if text == shown:
             return
@@ -120,12 +161,61 @@ class TextAssembler:
             if piece.kind == "text":
                 self._show_text(self._end.feed(piece.text), deltas)
             elif piece.kind == "reasoning":
-                deltas.append(Delta(reasoning=piece.text))
+                self._tell(piece.text, deltas)
             else:
                 self.retracted = True
                 self._retract(deltas)
 
+    def _pass(self, text: str, gate: SalvageGate, deltas: list[Delta]) -> None:
+        """Let through what is no part of a call; where that ends in a thought, calls are drafts."""
+        for part in gate.steps(text):
+            self._show(self._filter.feed(part), deltas)
+        if gate.holding:
+            self._unseen.append(text)
+
+    def _place(self) -> Place:
+        if self._leaks is None or not self._leaks.thinking:
+            return "text"
+        return "assumed" if self._leaks.assumed else "thought"
+
+    def _read_held(self, deltas: list[Delta]) -> None:
+        """What was held back is no call: tell of the thoughts in it. Its text is told as a whole."""
+        standing = self.text
+        pieces = [*self._filter.feed(self._held), *self._filter.close()]
+        if any(piece.kind == "retract" for piece in pieces):
+            self.retracted = True
+            self._retract(deltas)
+            standing = ""
+        for piece in pieces:
+            if piece.kind == "reasoning":
+                self._tell(piece.text, deltas)
+        self._shown = [standing]
+
+    def _tell(self, thought: str, deltas: list[Delta]) -> None:
+        if self._thought_gate is not None:
+            thought = self._thought_gate.feed(thought)
+            if thought:
+                self._told.append(thought)
+        if thought:
+            deltas.append(Delta(reasoning=thought))
+
+    def _settle_thoughts(self, reasoning: str, deltas: list[Delta], *, salvaged: bool) -> None:
+        """Tell of the thoughts that were held back, without the calls in them."""
+        told = "".join(self._told)
+        if salvaged or not self._thought_gate:
+            rest = reasoning[len(told) :] if reasoning.startswith(told) else ""
+        else:
+            rest = "".join(self._thought_gate.close())
+        if rest:
+            self._told.append(rest)
+            deltas.append(Delta(reasoning=rest))
+
     def _show_text(self, text: str, deltas: list[Delta]) -> None:
+        if text and self._thought_gate is not None:
+            held = "".join(self._thought_gate.close())
+            if held:
+                self._told.append(held)
+                deltas.append(Delta(reasoning=held))
         if text:
             self._shown.append(text)
             deltas.append(Delta(text=text))
@@ -142,9 +232,12 @@ class TextAssembler:
         """From here on the server separates: the content is read again as nothing but text."""
         self._leaks = None
         self._filter = OrphanCloserFilter()
-        pieces = self._filter.feed("".join(self._content)) if self._content else []
+        content = "".join(self._content)
+        if self._gate is not None:
+            content = content[: len(content) - self._gate.waiting]
+        pieces = self._filter.feed(content) if content else []
         self._end = StopTokenFilter()
-        self.settle(self._end.feed("".join(piece.text for piece in pieces)), deltas)
+        self._settle_text(self._end.feed("".join(piece.text for piece in pieces)), deltas)
 
 
 def _blank_end(text: str, before: int) -> int:

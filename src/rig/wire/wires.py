@@ -1,11 +1,12 @@
 """The two APIs a model is asked over, as values: where requests go and how both sides are read. No I/O."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Protocol
 
 from rig.model import ChatRequest, Reply
+from rig.text.salvage import OfferedTool
 from rig.wire.anthropic.assembly import MessageAssembler
 from rig.wire.anthropic.decode import decode_message
 from rig.wire.anthropic.encode import API_VERSION, encode_message_request
@@ -38,12 +39,15 @@ class Encode(Protocol):
 class Decode(Protocol):
     """Reads the body of a reply."""
 
-    def __call__(self, body: bytes, /, *, latency_s: float = 0.0) -> Reply:
+    def __call__(
+        self, body: bytes, /, *, latency_s: float = 0.0, tools: Sequence[OfferedTool] = ()
+    ) -> Reply:
         """The reply.
 
         Args:
             body: the whole decoded body.
             latency_s: seconds the answer took.
+            tools: what was offered; where there are any, calls that came as text are read too.
 
         Raises:
             RigError: it is none.
@@ -70,7 +74,12 @@ class Wire:
     assembler: type[StreamAssembler]
 
     def stream(
-        self, *, content_type: str = "", max_response_bytes: int, thinking: bool = False
+        self,
+        *,
+        content_type: str = "",
+        max_response_bytes: int,
+        thinking: bool = False,
+        tools: Sequence[OfferedTool] = (),
     ) -> ChatStream:
         """What reads the body of a streamed reply.
 
@@ -78,11 +87,13 @@ class Wire:
             content_type: the answer's media type.
             max_response_bytes: limit for text, reasoning and calls together, in bytes.
             thinking: the reply begins inside a thought.
+            tools: what was offered; calls that come as text are held back and read at the end.
         """
         return ChatStream(
             content_type=content_type,
             max_response_bytes=max_response_bytes,
             thinking=thinking,
+            tools=tools,
             assembler=self.assembler,
             decode=self.decode,
         )

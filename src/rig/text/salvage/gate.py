@@ -76,6 +76,11 @@ class SalvageGate:
         """Whether something is held back that may be a call."""
         return self._held
 
+    @property
+    def waiting(self) -> int:
+        """Characters that were not let through yet."""
+        return len(self._buffer) + sum(map(len, self._more))
+
     def feed(self, chunk: str) -> list[str]:
         """Add text and return what is no part of a call for certain.
 
@@ -213,11 +218,12 @@ class SalvageGate:
         return max(close.end - len(self._context), 0)
 
     def _source(self) -> "_Begun":
-        if self._shown is not None and not self._shown():
-            self._context, self._begun = "", False
         text = self._context + self._buffer
         self.work += len(text)
-        return _Begun(text, self._offer, MARKS, begun=self._begun)
+        source = _Begun(text, self._offer, MARKS, begun=self._begun)
+        if self._shown is not None and not self._shown():
+            source.nothing_before(len(self._context))
+        return source
 
     def _remember(self, text: str) -> None:
         context = self._context + text
@@ -232,9 +238,19 @@ class SalvageGate:
 class _Begun(Source):
     """The end of a text: a line that goes on behind a tag may be the begin of one without thoughts."""
 
+    _fresh = -1
+
+    def nothing_before(self, start: int) -> None:
+        """All before an index is no text: thoughts, or tags of them."""
+        self._fresh = self.skip_blanks(start)
+
+    def is_first(self, start: int) -> bool:
+        """As for a whole text, also where only thoughts stand before."""
+        return start <= self._fresh or super().is_first(start)
+
     def is_line_start(self, start: int) -> bool:
-        """As for a whole text, and after a tag."""
-        if self.is_clear(start):
+        """As for a whole text, and after a tag, and after thoughts."""
+        if start <= self._fresh or self.is_clear(start):
             return True
         line = self.text[self.text.rfind("\n", 0, start) + 1 : start].rstrip()
         return not line or line[-1] in _LINE_BEGINS
@@ -263,14 +279,16 @@ class ThoughtGate:
         lower = text.lower()
         mark = NATIVE_MARKS.search(lower) if len(lower) == len(text) else None
         if mark is not None:
-            self._held.append(text[mark.start() :])
+            keep = len(text[: mark.start()].rstrip())
+            self._held.append(text[keep:])
             self._tail = ""
-            return text[: mark.start()]
+            return text[:keep]
         keep = len(text)
         for start in range(max(0, len(text) - MAX_MARK_CHARS), len(text)):
             if text[start:].lower() in PREFIXES:
                 keep = start
                 break
+        keep = len(text[:keep].rstrip())
         self._tail = text[keep:]
         return text[:keep]
 

@@ -88,7 +88,7 @@ class Source:
         """Whether nothing but blanks stands before an index on its line; in doubt it does not."""
         line = self.text.rfind("\n", 0, start) + 1
         self.charge(start - line)
-        if line == 0 and not self.is_first(start):
+        if line == 0 and start > self._first:
             return False
         return not self.text[line:start].strip()
 

@@ -5,13 +5,14 @@ decided in one place, `rig.wire.assembly`. Blocks may overlap: llama.cpp signs a
 after the text behind it has begun (measured on b11549).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from rig.errors import ResponseTooLargeError, RigError
 from rig.messages import SignedThought, as_array, as_object
 from rig.model import Delta, Reply
+from rig.text.salvage import OfferedTool
 from rig.wire.anthropic.decode import (
     REASONING_FIELD,
     call_of,
@@ -54,12 +55,17 @@ class MessageAssembler(StreamAssembler):
     Args:
         max_response_bytes: limit for text, reasoning and calls together, in bytes.
         thinking: the reply begins inside a thought, because the template writes the opening tag.
+        tools: what was offered; calls that come as text are held back and read at the end.
     """
 
     def __init__(
-        self, *, max_response_bytes: int = MAX_RESPONSE_BYTES, thinking: bool = False
+        self,
+        *,
+        max_response_bytes: int = MAX_RESPONSE_BYTES,
+        thinking: bool = False,
+        tools: Sequence[OfferedTool] = (),
     ) -> None:
-        super().__init__(max_response_bytes=max_response_bytes, thinking=thinking)
+        super().__init__(max_response_bytes=max_response_bytes, thinking=thinking, tools=tools)
         self._blocks: dict[object, _Block] = {}
         self._counters: dict[str, object] = {}
 

@@ -11,6 +11,7 @@ from typing import Final, Literal
 from rig.errors import ProtocolError
 from rig.messages import SignedThought, as_array, as_object
 from rig.model import Reply
+from rig.text.salvage import OfferedTool
 from rig.wire.anthropic.usage import completion_usage
 from rig.wire.decode import parse_object, read_completion
 from rig.wire.fault_text import read_fault
@@ -40,12 +41,15 @@ class Blocks:
     thoughts: tuple[SignedThought, ...] = ()
 
 
-def decode_message(body: bytes, *, latency_s: float = 0.0) -> Reply:
+def decode_message(
+    body: bytes, *, latency_s: float = 0.0, tools: Sequence[OfferedTool] = ()
+) -> Reply:
     """The reply in the body of a 200.
 
     Args:
         body: the whole decoded body.
         latency_s: seconds the answer took, for the usage.
+        tools: what was offered; where there are any, calls that came as text are read too.
 
     Returns:
         The reply, as `decode_chat` gives it; a chat completion, which some proxies answer with, is
@@ -54,11 +58,13 @@ def decode_message(body: bytes, *, latency_s: float = 0.0) -> Reply:
     Raises:
         RigError: the body tells of a fault; classified as the same fault with its own status is.
         EmptyReplyError: there is neither text nor calls in it.
-        ProtocolError: the body is neither a message nor a completion.
+        TruncatedToolCallError: it ends in the middle of a call that came as text.
+        ProtocolError: the body is neither a message nor a completion, or a call that came as text
+            can't be made.
     """
     payload = parse_object(body)
     if "choices" in payload:
-        return read_completion(payload, body, latency_s=latency_s)
+        return read_completion(payload, body, latency_s=latency_s, tools=tools)
     fault = error_in_payload(payload)
     if fault is not None:
         raise fault
@@ -69,7 +75,7 @@ def decode_message(body: bytes, *, latency_s: float = 0.0) -> Reply:
         "choices": choices,
         "usage": completion_usage(payload.get("usage")),
     }
-    reply = read_completion(completion, body, latency_s=latency_s)
+    reply = read_completion(completion, body, latency_s=latency_s, tools=tools)
     return with_thoughts(reply, blocks.thoughts)
 
 
