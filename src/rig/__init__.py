@@ -8,6 +8,15 @@ from rig.agent.toolbox import Toolbox
 from rig.agent.tools import Tool, ToolContext, tool
 from rig.agent.truncation import truncated_prompt
 from rig.client.client import Client
+from rig.client.probes import (
+    Advice,
+    EchoResult,
+    EndpointProfile,
+    Finding,
+    GrammarResult,
+    ToolSurface,
+    advise,
+)
 from rig.client.session import Session
 from rig.errors import (
     Backpressure,
@@ -82,6 +91,7 @@ from rig.wire.transient import is_transient, transient_reason
 
 __all__ = [
     "DIALECTS",
+    "Advice",
     "AudioPart",
     "Backpressure",
     "Budget",
@@ -93,7 +103,11 @@ __all__ = [
     "ContextTruncated",
     "Delta",
     "Dialect",
+    "EchoResult",
     "EmptyReplyError",
+    "EndpointProfile",
+    "Finding",
+    "GrammarResult",
     "ImagePart",
     "InputTooLargeError",
     "InvalidJSONError",
@@ -152,6 +166,7 @@ __all__ = [
     "ToolOutcome",
     "ToolSpec",
     "ToolStarted",
+    "ToolSurface",
     "Toolbox",
     "TruncatedToolCallError",
     "UnauthorizedError",
@@ -159,6 +174,7 @@ __all__ = [
     "Usage",
     "UsageReported",
     "advertise",
+    "advise",
     "is_transient",
     "load_skill_tool",
     "load_skills",

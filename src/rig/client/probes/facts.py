@@ -47,6 +47,7 @@ class Facts:
         window_tokens: the context window, None where it does not say.
         tokenizer: what it counts; None where that was not looked for.
         opens_thought: whether the template ends the prompt inside a thought; None where it can't be seen.
+        opens_hushed: the same where it is told not to think.
     """
 
     server: str = "generic"
@@ -58,6 +59,7 @@ class Facts:
     window_tokens: int | None = None
     tokenizer: Tokenizer | None = None
     opens_thought: bool | None = None
+    opens_hushed: bool | None = None
 
 
 Read = Callable[[Facts, Mapping[str, object]], Facts]

@@ -1,5 +1,6 @@
 """Finding out what an endpoint says of itself: small requests that make nobody generate."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import anyio
@@ -76,13 +77,23 @@ async def look_at_template(line: Line, facts: Facts, model: str) -> Facts:
         model: the model's name.
     """
     path = _TEMPLATE_PATHS.get(facts.server)
-    prompt: str | None = None
-    if path is not None:
-        body = to_body({"model": model, "messages": [encode_message(turn) for turn in PLAIN]})
-        with anyio.move_on_after(IDENTIFY_TIMEOUT_S):
-            answer = await ask(line.requester, "POST", path, body, max_bytes=MAX_COUNT_BYTES)
-            prompt = decode_prompt(answer.body)
-    return facts if prompt is None else replace(facts, opens_thought=opens_thought(prompt))
+    if path is None:
+        return facts
+    with anyio.move_on_after(IDENTIFY_TIMEOUT_S):
+        facts = replace(facts, opens_thought=await _opens(line, path, model, {}))
+        if facts.opens_thought:
+            told = {"chat_template_kwargs": {"enable_thinking": False}}
+            return replace(facts, opens_hushed=await _opens(line, path, model, told))
+    return facts
+
+
+async def _opens(line: Line, path: str, model: str, options: Mapping[str, object]) -> bool | None:
+    """Whether the template ends a prompt inside a thought; None where it is not shown."""
+    messages = [encode_message(turn) for turn in PLAIN]
+    body = to_body({"model": model, "messages": messages, **options})
+    answer = await ask(line.requester, "POST", path, body, max_bytes=MAX_COUNT_BYTES)
+    prompt = decode_prompt(answer.body)
+    return None if prompt is None else opens_thought(prompt)
 
 
 async def _is_loading(line: Line) -> bool:

@@ -39,7 +39,7 @@ from rig.client.probes.judge_tools import (
 from rig.client.probes.known import Known
 from rig.client.probes.profile import EndpointProfile
 from rig.client.probes.running import Departure, judge_departure
-from rig.client.probes.tool_surface import ToolSurface
+from rig.client.probes.tool_surface import read_surface
 
 
 def judge_profile(
@@ -53,7 +53,7 @@ def judge_profile(
         measured_at: now.
         took_s: seconds it took.
     """
-    surface = ToolSurface.of(known.model, known.seen)
+    surface = read_surface(known.model, known.seen)
     return EndpointProfile(
         model=known.model,
         spoken=known.spoken.name,

@@ -90,6 +90,8 @@ def judge_thinking(known: Known) -> Finding[Honoured]:
     if told.reply is None:
         return Finding[Honoured].unmeasured(told.why, told.detail)
     thought = bool(told.reply.reasoning)
+    if known.thinks and not known.thought:
+        return _template_switch(known)
     if known.thinks:
         return Finding[Honoured](
             value="ignored" if thought else "honoured",
@@ -102,6 +104,19 @@ def judge_thinking(known: Known) -> Finding[Honoured]:
             value="honoured", evidence="the model thought when it was told to, and only then"
         )
     return Finding[Honoured].unmeasured("the model thought neither by itself nor when told to")
+
+
+def _template_switch(known: Known) -> Finding[Honoured]:
+    """The switch of a template that opens a thought for a model that was not seen to have one."""
+    opens = known.facts.opens_hushed
+    if opens is None:
+        return Finding[Honoured].unmeasured("the template opens a thought, and the model had none")
+    return Finding[Honoured](
+        value="ignored" if opens else "honoured",
+        evidence="the template opens a thought, told not to or not"
+        if opens
+        else "the template opens a thought, and does not when it is told not to",
+    )
 
 
 def judge_system(known: Known) -> Finding[SystemRole]:

@@ -175,7 +175,7 @@ def _dropped(known: Known) -> str:
     if caps.get("supports_tools") is False and caps.get("supports_tool_calls") is False:
         return "the server itself says that the chat template knows no tools"
     bare = known["without tools"].prompt_tokens
-    shown = known[echo_name("plain")].prompt_tokens
+    shown = known["tool_choice required"].prompt_tokens
     if bare is not None and shown is not None and shown <= bare:
         return f"the prompt has {shown} tokens with a tool and {bare} without"
     return ""

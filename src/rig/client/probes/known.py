@@ -38,13 +38,20 @@ class Known:
     @property
     def thinks(self) -> bool:
         """Whether the model thinks without being told to."""
-        return self.facts.opens_thought is True or _thought(self["plain"])
+        return self.facts.opens_thought is True or self.thought
+
+    @property
+    def thought(self) -> bool:
+        """Whether it was seen to think without being told to."""
+        return _thought(self["plain"])
 
     @property
     def hushed(self) -> bool:
         """Whether it stops thinking when it is told to."""
+        if not self.thought:
+            return self.facts.opens_thought is True and self.facts.opens_hushed is False
         told = self["thinking"]
-        return self.thinks and told.reply is not None and not _thought(told)
+        return told.reply is not None and not _thought(told)
 
 
 def _thought(observed: Observed) -> bool:

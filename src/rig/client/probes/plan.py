@@ -61,8 +61,10 @@ LEFT_S: Final = 8.0
 what it takes to see whether the server stopped, and what it costs when it does not."""
 
 MIN_LEFT_TOKENS: Final = 64
+"""Least tokens of that request, for servers whose speed could not be measured."""
+
 MAX_LEFT_TOKENS: Final = 4_096
-"""Bounds of that request. A server that generates faster is not seen to stop."""
+"""Most tokens of it: one that generates faster is not seen to stop."""
 
 FEW_ROWS: Final = 2
 """Payloads without any call after which the others are not sent: they would tell nothing new."""
@@ -185,8 +187,11 @@ def _told_only_once(step: Step) -> Step:
 
 
 def _untooled(known: Known) -> Prepared:
-    """The first payload without its tool: the difference in tokens is the tool."""
-    return probe(known, echo_messages(PAYLOADS["plain"]), 1, exact=True)
+    """The same as `_required` without its tool: the difference in tokens is the tool.
+
+    It is not a payload's, for those are streamed, and streams of some servers tell no usage.
+    """
+    return probe(known, UNWANTED_CALL, 1, exact=True)
 
 
 def _tools(known: Known) -> Prepared:

@@ -17,7 +17,7 @@ from rig.client.probes.observed import Observed
 from rig.client.probes.plan import ABORT, STEPS, SURFACE, Step, tokens_per_s
 from rig.client.probes.profile import EndpointProfile
 from rig.client.probes.running import COUNTERS, GONE_S, Busy, Counter, Departure
-from rig.client.probes.tool_surface import ToolSurface
+from rig.client.probes.tool_surface import ToolSurface, read_surface
 from rig.client.requester import ask
 from rig.errors import UnauthorizedError
 from rig.model import ChatRequest
@@ -57,7 +57,7 @@ async def survey_tools(line: Line, model: str) -> ToolSurface:
     survey = Survey(line, model, Facts(), steps=SURFACE)
     for step in SURFACE:
         await survey.take(step, SURFACE_TIMEOUT_S)
-    return ToolSurface.of(model, survey.seen)
+    return read_surface(model, survey.seen)
 
 
 class Survey:

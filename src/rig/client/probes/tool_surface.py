@@ -1,7 +1,7 @@
 """What an endpoint does with the arguments of tool calls and with grammars, as values. No I/O."""
 
 from collections.abc import Mapping
-from typing import Annotated, Final, Self
+from typing import Annotated, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -92,21 +92,21 @@ class ToolSurface(BaseModel):
         """Whether every text came back as it was sent; grammars don't count."""
         return all(echo.ok for echo in self.echoes)
 
-    @classmethod
-    def of(cls, model: str, seen: Mapping[str, Observed]) -> Self:
-        """The surface that the probes saw.
 
-        Args:
-            model: the model that was asked.
-            seen: what they saw, by the names of their steps.
-        """
-        nothing = Observed(skipped="it was not asked")
-        return cls(
-            model=model,
-            echoes=tuple(judge_echo(name, seen.get(echo_name(name), nothing)) for name in PAYLOADS),
-            grammar=judge_grammar(seen.get("grammar", nothing)),
-            grammar_with_tools=judge_grammar(seen.get("grammar with tools", nothing)),
-        )
+def read_surface(model: str, seen: Mapping[str, Observed]) -> ToolSurface:
+    """The surface that the probes saw.
+
+    Args:
+        model: the model that was asked.
+        seen: what they saw, by the names of their steps.
+    """
+    nothing = Observed(skipped="it was not asked")
+    return ToolSurface(
+        model=model,
+        echoes=tuple(judge_echo(name, seen.get(echo_name(name), nothing)) for name in PAYLOADS),
+        grammar=judge_grammar(seen.get("grammar", nothing)),
+        grammar_with_tools=judge_grammar(seen.get("grammar with tools", nothing)),
+    )
 
 
 def judge_echo(name: str, observed: Observed) -> EchoResult:
