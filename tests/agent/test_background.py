@@ -1,9 +1,15 @@
 """Work beside a block never hides what the block did."""
 
+import asyncio  # noqa: TID251  there alone a task can be cancelled by anybody
+from typing import Any
+
 import anyio
+import anyio.lowlevel
 import pytest
 
-from rig.agent.background import in_background
+from rig.agent.background import apart, in_background, interrupt_in, task_group
+
+ASYNCIO = pytest.mark.parametrize("anyio_backend", ["asyncio"], indirect=True)
 
 
 class BlockError(Exception):
@@ -43,3 +49,108 @@ async def test_cancellation_of_the_block_is_cancellation() -> None:
             scope.cancel()
             await anyio.sleep_forever()
     assert scope.cancelled_caught
+
+
+@pytest.mark.parametrize("interrupt", [KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_an_interrupt_in_a_group_comes_out_bare(
+    backend: str, interrupt: type[BaseException]
+) -> None:
+    async def raising() -> None:
+        await anyio.lowlevel.checkpoint()
+        raise interrupt
+
+    async def main() -> None:
+        async with task_group() as tasks:
+            tasks.start_soon(raising)
+
+    with pytest.raises(interrupt):
+        anyio.run(main, backend=backend)
+
+
+async def test_other_exceptions_of_a_group_stay_in_it() -> None:
+    with pytest.raises(BaseExceptionGroup) as caught:
+        async with task_group():
+            raise BlockError
+    assert len(caught.value.exceptions) == 1
+
+
+def group(*errors: BaseException) -> BaseException:
+    return BaseExceptionGroup("", errors)
+
+
+INTERRUPT = KeyboardInterrupt()
+EXIT = SystemExit(3)
+GROUPS: dict[str, tuple[BaseException, BaseException | None]] = {
+    "one": (group(INTERRUPT), INTERRUPT),
+    "one, deep": (group(group(EXIT)), EXIT),
+    "two": (group(INTERRUPT, group(EXIT)), INTERRUPT),
+    "none": (group(BlockError()), None),
+    "one among others": (group(INTERRUPT, BlockError()), None),
+    "no group": (EXIT, EXIT),
+    "another exception": (BlockError(), None),
+}
+
+
+@pytest.mark.parametrize(("error", "found"), GROUPS.values(), ids=GROUPS.keys())
+def test_a_group_stands_for_an_interrupt_only_where_nothing_else_is_in_it(
+    error: BaseException, found: BaseException | None
+) -> None:
+    assert interrupt_in(error) is found
+
+
+@pytest.mark.parametrize("raised", [BlockError, ValueError, LookupError])
+async def test_work_kept_apart_raises_what_it_raises(raised: type[Exception]) -> None:
+    async def work() -> None:
+        await anyio.lowlevel.checkpoint()
+        raise raised
+
+    with pytest.raises(raised) as caught:
+        await apart(work)
+    assert caught.value.__context__ is None
+
+
+async def test_work_kept_apart_is_cancelled_with_who_waits() -> None:
+    unwound: list[Any] = []
+
+    async def work() -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            unwound.append(True)
+
+    with anyio.move_on_after(0) as scope:
+        await apart(work)
+    assert scope.cancelled_caught
+    assert unwound in ([True], [])  # it may not even have begun
+
+
+async def waits_for_what_is_cancelled() -> None:
+    other = asyncio.ensure_future(asyncio.sleep(30))
+    other.cancel()
+    await other
+
+
+@ASYNCIO
+async def test_a_cancellation_of_somebody_else_ends_only_the_work() -> None:
+    await apart(waits_for_what_is_cancelled)
+    await anyio.lowlevel.checkpoint()
+
+
+@ASYNCIO
+async def test_a_cancelled_task_cancels_its_work_and_is_cancelled() -> None:
+    unwound, begun = [], anyio.Event()
+
+    async def work() -> None:
+        begun.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            unwound.append(True)
+
+    task = asyncio.ensure_future(apart(work))
+    await begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert unwound == [True]

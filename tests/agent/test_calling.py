@@ -1,3 +1,4 @@
+import asyncio  # noqa: TID251  there alone a task can be cancelled by anybody
 import threading
 from typing import Annotated, Any
 
@@ -6,7 +7,7 @@ import pytest
 from pydantic import AfterValidator, BaseModel
 from pydantic_core import from_json, to_json
 
-from rig.agent.calling import MAX_NAMES, ReadyCall, admit, execute
+from rig.agent.calling import CANCELLED, MAX_NAMES, ReadyCall, admit, execute
 from rig.agent.calls import MALFORMED as MALFORMED_ANSWER
 from rig.agent.calls import TRUNCATED as TRUNCATED_ANSWER
 from rig.agent.results import MAX_ERROR_CHARS
@@ -432,6 +433,20 @@ async def test_a_thread_that_hangs_is_left_behind() -> None:
         release.set()
     assert outcome.is_error
     assert "may still take effect" in outcome.content
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"], indirect=True)
+@pytest.mark.parametrize("timeout_s", [None, 60])
+async def test_a_tool_that_waits_for_what_somebody_cancelled_fails_alone(
+    timeout_s: float | None,
+) -> None:
+    async def run(given: Any) -> None:
+        other = asyncio.ensure_future(asyncio.sleep(30))
+        other.cancel()
+        await other
+
+    outcome = await answer([Tool("t", "Do it.", None, run, timeout_s=timeout_s)], "t")
+    assert (outcome.content, outcome.is_error, outcome.executed) == (CANCELLED, True, True)
 
 
 async def test_cancellation_passes_and_reaches_the_tool() -> None:

@@ -1,3 +1,4 @@
+import asyncio  # noqa: TID251  there alone a task can be cancelled by anybody
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal
 
@@ -7,6 +8,7 @@ import pytest
 from pydantic import BaseModel, model_validator
 
 from rig.agent.budget import Budget
+from rig.agent.calling import CANCELLED
 from rig.agent.history import Prepared, prepare
 from rig.agent.prompt import LAST_CALL
 from rig.agent.request import RunRequest
@@ -854,6 +856,50 @@ async def test_a_typed_answer_that_never_matches_is_an_error() -> None:
     assert len(model.requests) == 2
     assert result.text == '{"name": "hunter2"}'
     assert result.output is None
+
+
+# Interrupts
+
+
+@pytest.mark.parametrize("interrupt", [KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("calls", [1, 2])
+@pytest.mark.parametrize("streamed", [False, True], ids=["run", "run_stream"])
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_an_interrupt_in_a_tool_ends_the_run_as_itself(
+    backend: str, streamed: bool, calls: int, interrupt: type[BaseException]
+) -> None:
+    async def stop(_: dict[str, Any]) -> None:
+        await anyio.lowlevel.checkpoint()
+        raise interrupt
+
+    async def main() -> None:
+        model = ScriptedModel(calling(*["stop"] * calls))
+        stopping = Tool("stop", "Stop.", None, stop, concurrent=True)
+        if not streamed:
+            await ask(model, tools=[stopping])
+            return
+        async with model.run_stream("a", tools=[stopping], max_tokens=8) as run:
+            async for _ in run:
+                pass
+
+    with pytest.raises(interrupt):
+        anyio.run(main, backend=backend)
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"], indirect=True)
+@pytest.mark.parametrize("concurrent", [False, True])
+async def test_what_somebody_else_cancelled_ends_a_call_and_not_the_run(concurrent: bool) -> None:
+    async def wait(_: dict[str, Any]) -> None:
+        other = asyncio.ensure_future(asyncio.sleep(30))
+        other.cancel()
+        await other
+
+    waiting = Tool("wait", "Wait.", None, wait, concurrent=concurrent)
+    looker = Recorder(concurrent=concurrent)
+    model = ScriptedModel(calling("wait", "look", "wait"), "b")
+    result = await ask(model, tools=[waiting, looker.tool])
+    assert [one.content for one in result.tool_calls] == [CANCELLED, "found", CANCELLED]
+    assert result.text == "b"
 
 
 # Events

@@ -11,6 +11,7 @@ from typing import Any
 import anyio
 from pydantic_core import from_json, to_json
 
+from rig.agent.background import apart
 from rig.agent.calls import MALFORMED, TRUNCATED
 from rig.agent.inputs import mend_input
 from rig.agent.results import MAX_NAME_CHARS, error_text, leaves, one_line, refusal, result_text
@@ -23,6 +24,12 @@ from rig.text.arguments import read_arguments
 
 MAX_NAMES = 50
 """Names listed after an unknown one. A model that got no name right has a prompt with all of them."""
+
+
+CANCELLED = (
+    "error: the tool ended early: something it waited for was cancelled; it may have taken effect"
+)
+"""Answers a call whose tool was given a cancellation that is not the run's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,11 +103,16 @@ async def run_ready(ready: ReadyCall, context: ToolContext) -> ToolOutcome:
     """
     tool = ready.tool
     started = anyio.current_time()
-    content, is_error = "", True
-    with anyio.move_on_after(tool.timeout_s) as scope:
+    content, is_error = CANCELLED, True
+
+    async def answer() -> None:
+        nonlocal content, is_error
         content, is_error = await _answer(ready, context)
+
+    with anyio.move_on_after(tool.timeout_s) as scope:
+        await apart(answer)
     # A tool may turn its cancellation into an error of its own: the reason is still the time.
-    if scope.cancelled_caught or (scope.cancel_called and is_error):
+    if scope.cancel_called and is_error:
         content, is_error = refusal(_timed_out(tool)), True
     return ToolOutcome(
         call=ready.call,

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar, cast
 
 import anyio
 
+from rig.agent.background import task_group
 from rig.agent.budget import tokens_spent
 from rig.agent.calling import ReadyCall, admit, run_ready
 from rig.agent.deltas import events_of
@@ -310,17 +311,24 @@ class Run(Generic[OutputT]):
 
         Raises:
             ToolError: a tool failed for good; the others were cancelled.
+            BaseException: an interrupt.
         """
         calls = [await self._confirmed(one) for one in group]
         outcomes: list[ToolOutcome | None] = [
             None if isinstance(one, ReadyCall) else one for one in calls
         ]
-        failures: list[ToolError] = []
+        failures: list[BaseException] = []
         limiter = anyio.CapacityLimiter(MAX_CONCURRENT_CALLS)
 
         async def answer_at(index: int, ready: ReadyCall) -> None:
-            async with limiter:
-                outcomes[index], failure = await self._execute(ready)
+            failure: BaseException | None = None
+            try:
+                async with limiter:
+                    outcomes[index], failure = await self._execute(ready)
+            except anyio.get_cancelled_exc_class():
+                raise
+            except BaseException as fault:  # noqa: BLE001 Ctrl-C: raised again outside of the group
+                failure = fault
             if failure is not None:
                 failures.append(failure)
                 tasks.cancel_scope.cancel()
@@ -329,7 +337,7 @@ class Run(Generic[OutputT]):
             if isinstance(one, ReadyCall):
                 await self._emit(ToolStarted(call=one.call))
         try:
-            async with anyio.create_task_group() as tasks:
+            async with task_group() as tasks:
                 for index, one in enumerate(calls):
                     if isinstance(one, ReadyCall):
                         tasks.start_soon(answer_at, index, one)
