@@ -50,6 +50,9 @@ def is_thought_type(kind: object) -> bool:
     return isinstance(kind, str) and any(word in kind.lower() for word in _THOUGHT_WORDS)
 
 
+_ASKED_FOR = frozenset({"native", "heredoc", "json"})
+
+
 def as_object(value: object) -> Mapping[str, object] | None:
     """The value as a JSON object, None when it is something else."""
     if type(value) is dict:  # what parsers give; the abstract check costs 0.3 us, measured
@@ -166,7 +169,8 @@ class ToolCall(_Value):
         id: pairs the call with its result; "" when the server sent none.
         name: the tool's name; "" when the server sent none.
         arguments: JSON text, one object where the model wrote one; blank input becomes `{}`.
-        origin: native, or the text dialect the call was salvaged from.
+        origin: native; heredoc or json where the model was told to write calls so; or the dialect of a
+            text the call was salvaged from, see `rig.text.salvage`.
         repairs: what was mended in the arguments, in order; empty when nothing was.
     """
 
@@ -189,6 +193,11 @@ class ToolCall(_Value):
             "arguments": arguments_text(source.get("arguments")),
             **{key: wire[key] for key in ("origin", "repairs") if key in wire},
         }
+
+    @property
+    def salvaged(self) -> bool:
+        """True when the call was found in the model's text, where nobody had asked for it."""
+        return self.origin not in _ASKED_FOR
 
     @property
     def input(self) -> dict[str, Any]:

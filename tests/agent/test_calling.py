@@ -502,3 +502,31 @@ def test_whether_a_call_may_run_is_known_before_it_does() -> None:
     assert (ready.tool, ready.call, ready.value) == (multiply, call, {"a": 2})
     refused = admit([multiply], ToolCall(id="c", name="multiply", arguments="{}"))
     assert isinstance(refused, ToolOutcome)
+
+
+@pytest.mark.parametrize(
+    ("options", "origin", "runs"),
+    [
+        ({}, "hermes", True),
+        ({"effect": "write"}, "native", True),
+        ({"effect": "write"}, "heredoc", True),
+        ({"effect": "write"}, "json", True),
+        ({"effect": "write"}, "hermes", False),
+        ({"effect": "write"}, "bare_json", False),
+        ({"effect": "write", "accept_salvaged": True}, "hermes", True),
+        ({"accept_salvaged": False}, "hermes", False),
+        ({"accept_salvaged": False}, "native", True),
+    ],
+    ids=str,
+)
+async def test_a_call_that_came_as_text_runs_where_its_tool_takes_such(
+    options: Any, origin: str, runs: bool
+) -> None:
+    given = returning("done", **options)
+    call = ToolCall.model_construct(id="c1", name="give", arguments="{}", origin=origin)
+    outcome = await execute([given], call, ToolContext(call=call))
+    assert (outcome.executed, outcome.is_error, outcome.call.origin) == (runs, not runs, origin)
+    if not runs:
+        assert outcome.content.startswith("error: ")
+        assert "NOT executed" in outcome.content
+        assert "proper tool call" in outcome.content

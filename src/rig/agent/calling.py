@@ -32,6 +32,14 @@ CANCELLED = (
 """Answers a call whose tool was given a cancellation that is not the run's."""
 
 
+AS_TEXT = (
+    "{name} was called in the text of the reply, so the call was NOT executed: "
+    "call it again as a proper tool call"
+)
+"""Answers, after `error: `, a call that came as text and whose tool takes none. Text is what a page or a
+file the model has read can put into its mouth most easily."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadyCall:
     """A call that passed every check and may be run.
@@ -78,6 +86,8 @@ def admit(tools: Iterable[Tool], call: ToolCall) -> ReadyCall | ToolOutcome:
         return _refused(call, _unknown(call.name, box))
     if call.name != tool.name:
         call = call.model_copy(update={"name": tool.name})
+    if call.salvaged and not tool.accept_salvaged:
+        return _refused(call, AS_TEXT.format(name=tool.name))
     arguments = read_arguments(call.arguments)
     if arguments.kind != "object":
         return _refused(call, TRUNCATED if arguments.kind == "truncated" else MALFORMED)

@@ -70,6 +70,7 @@ class ToolOptions(TypedDict, total=False):
     tags: Iterable[str]
     keep_special_tokens: bool
     validate: bool
+    accept_salvaged: bool | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +107,8 @@ class Tool:
         tags: words to select tools by.
         keep_special_tokens: show `<|` in results as it is; only for results you wrote yourself.
         validate: check the input against `input_schema` before `run` gets it; False when `run` does.
+        accept_salvaged: run calls that came as text, not as proper calls; None does so unless the
+            effect is write. A refused one is answered with the request to call properly.
 
     Attributes:
         input_schema: as it is sent: references written out, and what grammar converters refuse
@@ -127,6 +130,7 @@ class Tool:
     tags: tuple[str, ...]
     keep_special_tokens: bool
     validate: bool
+    accept_salvaged: bool
     _schema: Schema = field(init=False, repr=False)
     _takes_context: bool = field(init=False, repr=False)
 
@@ -145,6 +149,7 @@ class Tool:
         tags: Iterable[str] = (),
         keep_special_tokens: bool = False,
         validate: bool = True,
+        accept_salvaged: bool | None = None,
     ) -> None:
         owner = _checked_name(name)
         schema = object_schema(input_schema, owner=owner)
@@ -161,6 +166,9 @@ class Tool:
             "tags": _checked_tags(tags, owner),
             "keep_special_tokens": bool(keep_special_tokens),
             "validate": bool(validate),
+            "accept_salvaged": effect != "write"
+            if accept_salvaged is None
+            else bool(accept_salvaged),
             "_schema": schema,
             "_takes_context": _takes_context(run, owner),
         }

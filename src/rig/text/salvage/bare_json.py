@@ -18,7 +18,7 @@ from rig.text.salvage.objects import (
 from rig.text.salvage.pythonic import read_python_calls
 from rig.text.salvage.source import Source
 
-_NAME: Final = "json"
+_NAME: Final = "bare_json"
 _PYTHONIC: Final = "pythonic"
 _FIRST_KEY: Final = re.compile(
     r"[{\[]\s*+(?:\{\s*+)?(?:[\"'](?P<key>[^\"'\\\n]{0,128})(?P<closed>[\"'])?|(?P<bare>\w{0,128}))"
