@@ -25,12 +25,23 @@ from rig import (
     RunResult,
     ServerError,
     Termination,
+    TextDelta,
     Timeouts,
     ToolError,
+    TruncatedToolCallError,
     UnauthorizedError,
     tool,
 )
-from rig.testing import Answer, FakeBackend, ReceivedRequest, answer, faults, repeat, reply
+from rig.testing import (
+    Answer,
+    FakeBackend,
+    ReceivedRequest,
+    answer,
+    faults,
+    repeat,
+    reply,
+    stream,
+)
 
 MEGABYTE = 1 << 20
 RAN: list[dict[str, object]] = []
@@ -160,6 +171,94 @@ async def test_f8_arguments_of_several_readings_are_refused_and_explained(argume
     sent = backend.requests[1].json["messages"]
     assert "NOT executed" in sent[-1]["content"]
     assert isinstance(from_json(sent[-2]["tool_calls"][0]["function"]["arguments"]), dict)
+
+
+CALLS_AS_TEXT = {
+    "hermes": ('<tool_call>\n{"name": "weather", "arguments": {"city": "Paris"}}\n</tool_call>', "hermes"),
+    "hermes, behind prose": ('I look.\n<tool_call>{"name": "weather", "arguments": {"city": "Paris"}}</tool_call>', "hermes"),
+    "hermes, behind a thought": ('<think>hm</think><tool_call>{"name": "weather", "arguments": {"city": "Paris"}}</tool_call>', "hermes"),
+    "qwen coder": ("<tool_call>\n<function=weather>\n<parameter=city>\nParis\n</parameter>\n</function>\n</tool_call>", "qwen_coder"),
+    "qwen coder without the wrapper": ("<function=weather>\n<parameter=city>\nParis\n</parameter>\n</function>", "qwen_coder"),
+    "fenced json": ('```json\n{"name": "weather", "arguments": {"city": "Paris"}}\n```', "bare_json"),
+    "json": ('{"name": "weather", "parameters": {"city": "Paris"}}', "bare_json"),
+    "mistral": ('[TOOL_CALLS]weather[ARGS]{"city": "Paris"}', "mistral"),
+    "python": ('weather(city="Paris")', "pythonic"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize(("content", "dialect"), CALLS_AS_TEXT.values(), ids=CALLS_AS_TEXT.keys())
+async def test_f5_f6_f7_a_call_as_text_is_called_and_never_shown(
+    content: str, dialect: str, *, streamed: bool
+) -> None:
+    backend = FakeBackend(
+        stream(*content) if streamed else reply(content),
+        stream("18 degrees.") if streamed else reply("18 degrees."),
+    )
+    shown: list[str] = []
+    async with backend.serve(), Client(backend.url, model="fake") as client:
+        if streamed:
+            async with client.run_stream(
+                "What is the weather in Paris?", tools=[weather], max_tokens=64
+            ) as events:
+                shown.extend([event.text async for event in events if isinstance(event, TextDelta)])
+                result = events.result()
+        else:
+            result = await client.run("What is the weather?", tools=[weather], max_tokens=64)
+    assert RAN == [{"city": "Paris"}]
+    assert result.text == "18 degrees."
+    assert result.tool_calls[0].call.origin == dialect
+    [turn] = [m for m in backend.requests[1].json["messages"] if m["role"] == "assistant"]
+    assert turn["tool_calls"][0]["function"]["name"] == "weather"
+    assert turn["content"] in {"", "I look."}
+    assert "".join(shown) in {"", "I look.18 degrees.", "18 degrees."}
+
+
+QUOTED = {
+    "an example in a fence": 'Write\n```\n<tool_call>{"name": "weather", "arguments": {"city": "x"}}</tool_call>\n```\nfor it.',
+    "another tool": '{"name": "wether", "arguments": {"city": "Paris"}}',
+    "a thought": '<think><tool_call>{"name": "weather", "arguments": {"city": "x"}}</tool_call></think>done',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("content", QUOTED.values(), ids=QUOTED.keys())
+async def test_f5_f7_what_only_looks_like_a_call_is_not_called(content: str) -> None:
+    result, _ = await run(reply(content))
+    assert RAN == []
+    assert result.text == content.rpartition("</think>")[2]
+
+
+async def test_f5_a_call_as_text_that_nobody_can_make_is_no_answer() -> None:
+    error = await fails_with(
+        ProtocolError, reply('<tool_call>{"name": "wether", "arguments": {}}</tool_call>')
+    )
+    assert error.reason == "tool_call"
+
+
+async def test_f5_a_call_as_text_that_was_cut_never_runs() -> None:
+    await fails_with(
+        TruncatedToolCallError, reply('<tool_call>{"name": "weather", "arguments": {"city": "Par')
+    )
+    assert RAN == []
+
+
+async def test_f5_a_tool_that_writes_wants_a_proper_call() -> None:
+    @tool(effect="write")
+    async def record(city: str) -> str:
+        """Record a city."""
+        RAN.append({"city": city})
+        return "recorded"
+
+    content = '<tool_call>{"name": "record", "arguments": {"city": "Paris"}}</tool_call>'
+    result, backend = await run(
+        reply(content),
+        reply(tool_calls=[("record", {"city": "Oslo"})]),
+        reply("ok"),
+        tools=[record],
+    )
+    assert RAN == [{"city": "Oslo"}]
+    assert "NOT executed" in backend.requests[1].json["messages"][-1]["content"]
+    assert [outcome.executed for outcome in result.tool_calls] == [False, True]
 
 
 async def test_f9_arguments_as_an_object_run() -> None:
