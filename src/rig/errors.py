@@ -238,6 +238,9 @@ class EmptyReplyError(UpstreamError):
 class StreamCutError(UpstreamError):
     """A stream or body ended before it was finished.
 
+    With `reason` failed it was the server that ended the reply, whole or streamed, with a word that says
+    so (finish_reason error, network_error, abort); then `retryable` is True.
+
     Attributes:
         text: the visible text that had arrived.
         tool_calls: the calls that had begun; their arguments may be cut: never run them.

@@ -250,6 +250,9 @@ def test_the_gateway_s_rule_of_what_is_worth_repeating(
 # Wordings of one kind of fault, each as the server named writes it, at the status it uses.
 WORDINGS: dict[tuple[type[RigError], str], dict[str, tuple[int, object]]] = {
     (InputTooLargeError, ""): {
+        "OpenAI, input": (400, says("Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300000 tokens.")),
+        "a conversation": (400, says("Your conversation is too long, please start a new one")),
+        "Baidu": (400, {"error_code": 336103, "error_msg": "prompt tokens too long"}),
         "vLLM, total": (400, says("The prompt (total length 5000) is too long to fit into the model (context length 4096).")),
         "vLLM, decoder": (400, says("The decoder prompt (length 5000) is longer than the maximum model length of 4096.")),
         "SGLang, allowed": (400, {"message": "Input length (5000 tokens) exceeds the maximum allowed length (4090 tokens)."}),
@@ -284,6 +287,7 @@ WORDINGS: dict[tuple[type[RigError], str], dict[str, tuple[int, object]]] = {
         "a message's text": (400, says("Invalid 'messages[0].content': string too long. Expected a string with maximum length 1048576", code="string_above_max_length", param="messages[0].content")),
     },
     (InputTooLargeError, "payload"): {
+        "Google": (400, says("Request payload size exceeds the limit: 20971520 bytes.")),
         "a page": (413, "<html><head><title>413 Request Entity Too Large</title></head></html>"),
         "a rate at 413": (413, says("x", code="rate_limit_exceeded")),
     },
@@ -292,6 +296,8 @@ WORDINGS: dict[tuple[type[RigError], str], dict[str, tuple[int, object]]] = {
         "OpenAI": (429, says("Request too large for gpt-4 on tokens per min (TPM): Limit 10000, Requested 12000. The input or output tokens must be reduced in order to run successfully.", code="rate_limit_exceeded")),
     },
     (RateLimitedError, "quota"): {
+        "Anthropic": (400, says("Your credit balance is too low to access the Anthropic API.")),
+        "xAI": (403, {"error": "Your team has either used all available credits or reached its monthly spending limit."}),
         "Kimi": (429, says("Your account is suspended, please check your plan", type="exceeded_current_quota_error")),
         "LiteLLM at 400": (400, says("Budget has been exceeded! Current cost: 0.0001", type="budget_exceeded", code="400")),
         "LiteLLM": (429, says("ExceededBudget: User=x over budget.", code="429")),
@@ -299,6 +305,8 @@ WORDINGS: dict[tuple[type[RigError], str], dict[str, tuple[int, object]]] = {
         "OpenAI": (429, says("You exceeded your current quota", code="insufficient_quota")),
     },
     (RateLimitedError, ""): {
+        "GitHub": (403, {"message": "API rate limit exceeded for user ID 1."}),
+        "Bedrock": (400, {"message": "Too many tokens, please wait before trying again."}),
         "AWS": (400, {"__type": "ThrottlingException", "message": "Too many requests, please wait"}),
         "DashScope": (400, {"code": "Throttling.RateQuota", "message": "x"}),
         "Groq's flex": (498, says("Flex tier capacity exceeded", code="capacity_exceeded")),
@@ -313,6 +321,8 @@ WORDINGS: dict[tuple[type[RigError], str], dict[str, tuple[int, object]]] = {
         "a 403 of a proxy": (403, "<html><title>Attention Required! | Cloudflare</title></html>"),
     },
     (RefusedError, "content_filter"): {
+        "OpenAI, images": (400, says("Your request was rejected by the safety system.")),
+        "Gemini": (400, says("The prompt could not be submitted: it is blocked due to PROHIBITED_CONTENT")),
         "DeepSeek": (400, says("Content Exists Risk", type="invalid_request_error", code="invalid_request_error")),
         "DashScope, camel case": (400, {"code": "DataInspectionFailed", "message": "x"}),
         "DashScope, words": (400, says("Output data may contain inappropriate content.")),
@@ -327,6 +337,12 @@ WORDINGS: dict[tuple[type[RigError], str], dict[str, tuple[int, object]]] = {
         "LiteLLM": (400, says("{'error': 'Violated guardrail policy', 'bedrock_guardrail_response': 'x'}")),
     },
     (ModelNotFoundError, ""): {
+        "a model at 400": (400, says("model 'qwen3:8b' not found")),
+        "a model at 500": (500, says("Model qwen3 does not exist")),
+        "LM Studio": (400, {"error": 'Invalid model identifier "foo". Please specify a valid downloaded model'}),
+        "Perplexity": (400, says("Invalid model 'foo'. Permitted models can be found in the documentation")),
+        "Vertex": (404, says("Publisher Model `projects/p/locations/l/models/x` was not found or your project does not have access to it.")),
+        "Fireworks": (404, says("Model not found, inaccessible, and/or not deployed")),
         "DeepSeek": (400, says("Model Not Exist", code="invalid_request_error")),
         "OpenRouter": (404, says("No endpoints found for google/gemini-2.0-flash-exp:free.", code=404)),
         "Xinference": (400, {"detail": "[address=0.0.0.0:1234, pid=1] Model not found in the model list, uid: qwen"}),
@@ -358,6 +374,8 @@ WORDINGS: dict[tuple[type[RigError], str], dict[str, tuple[int, object]]] = {
         "LM Studio at 404": (404, {"error": "Unexpected endpoint or method. (POST /chat/completions)"}),
     },
     (NotConfiguredError, "tools_off"): {
+        "OpenAI": (400, says("Unsupported parameter: 'tools' is not supported with this model.")),
+        "without a verb": (400, says("tool calling not supported")),
         "OpenRouter": (404, says("No endpoints found that support tool use. To learn more, visit")),
         "Groq": (400, says("`tool calling` is not supported with this model")),
         "LiteLLM": (400, says("litellm.UnsupportedParamsError: ollama does not support parameters: ['tools'], for model=x.")),
@@ -412,6 +430,11 @@ def test_every_wording_of_a_fault_is_that_fault(
 
 # What sounds like a fault and is another.
 LOOK_ALIKES: dict[str, tuple[int, object, type[RigError], str]] = {
+    "an output that is not found": (400, says("model output: tool 'x' not found"), InvalidRequestError, ""),
+    "a parameter of a model": (400, says("model x: parameter 'foo' is not supported"), InvalidRequestError, ""),
+    "a limit as a field": (400, says("unknown field rate_limit"), InvalidRequestError, ""),
+    "a model that failed": (500, says("model qwen3 crashed: file not found"), ServerError, ""),
+    "blocked by a firewall": (403, says("your address was blocked"), UnauthorizedError, ""),
     "too many tokens for the reply": (400, says("max_tokens is too large: 99999. This model supports at most 16384 completion tokens, whereas you provided 99999."), InvalidRequestError, ""),
     "Anthropic's max_tokens": (400, says("max_tokens: 100000 > 64000, which is the maximum allowed number of output tokens"), InvalidRequestError, ""),
     "the model's maximum of something else": (400, says("max_tokens exceeds the model's maximum output"), InvalidRequestError, ""),

@@ -18,7 +18,7 @@ WORDS: dict[Ending, list[object]] = {
         "contextLengthReached", "context_length", "context_length_exceeded", "token_limit",
         "TOKEN_LIMIT_REACHED", "output_limit", "length_limit", "max_completion_tokens",
         "maximum_tokens", "token-budget-exceeded", "context_window_full_limit", "truncated",
-        "ERROR_LIMIT", {"type": "length", "length": 5}, {"type": "MAX_TOKENS"},
+        "ERROR_LIMIT", "contextFull", "out_of_tokens", "time_limit", {"type": "length", "length": 5}, {"type": "MAX_TOKENS"},
     ],
     "tool_calls": ["tool-calls", "toolCalls", "TOOL_USE", "FINISH_REASON_TOOL_CALL", "function-call"],
     "content_filter": [
@@ -30,7 +30,7 @@ WORDS: dict[Ending, list[object]] = {
     "failed": [
         "error", "ERROR", "network_error", "networkError", "abort", "aborted", "cancelled",
         "USER_CANCEL", "insufficient_system_resource", "server-error", "internal_error", "failed",
-        "TIMEOUT", "upstream_disconnected", "MALFORMED_FUNCTION_CALL", {"type": "abort"},
+        "TIMEOUT", "timed_out", "preempted", "upstream_disconnected", "MALFORMED_FUNCTION_CALL", {"type": "abort"},
     ],
     "unknown": [
         "", None, 7, {}, [], ["stop"], True, {"type": 7}, "null", "None", "banana", "other", "OTHER",

@@ -29,8 +29,10 @@ from rig.wire.fault_text import FaultText
 from rig.wire.fault_words import (
     MODEL_404_PATTERNS,
     MODEL_CODES,
+    MODEL_PATTERNS,
     MODEL_PHRASES,
     PATH_WORDS,
+    PAYLOAD_PHRASES,
     RATE_TOO_LARGE_PHRASES,
     REFUSAL_CODES,
     REFUSAL_PHRASES,
@@ -98,6 +100,9 @@ _TEMPLATE: Final = (
     "the model's chat template refused the messages: change their roles or order, for"
     " example one system message first and user and assistant in turn"
 )
+_PAYLOAD: Final = "the request's body is larger than the endpoint takes: shorten the messages"
+_NO_MODEL: Final = "the endpoint has no model of that name: see client.models()"
+_NO_QUOTA: Final = "the account behind the API key has no quota left"
 _BUSY: Final = "the endpoint is busy or limits requests: try again later"
 _ENDPOINT_NOT_FOUND: Final = (
     "the endpoint has no such path: check base_url, most servers want it to end in /v1"
@@ -168,9 +173,34 @@ ROWS: Final[tuple[Row, ...]] = (
             }
         ),
         phrases=(("budget has been exceeded",), ("exceededbudget",), ("budgetexceeded",)),
-        says="the account behind the API key has no quota left",
+        says=_NO_QUOTA,
+    ),
+    Row(
+        error=RateLimitedError,
+        reason="quota",
+        retryable=False,
+        statuses=(400, 403, 429),
+        phrases=(
+            ("credit balance is too low",),  # Anthropic
+            ("used all available credits",),  # xAI
+            ("insufficient balance",),
+            ("out of credits",),
+        ),
+        says=_NO_QUOTA,
     ),
     Row(error=RateLimitedError, statuses=(429,), says=_BUSY),
+    Row(
+        error=RateLimitedError,
+        statuses=(400, 403),
+        phrases=(
+            ("rate limit exceeded",),  # GitHub at 403
+            ("rate limit reached",),
+            ("secondary rate limit",),
+            ("too many requests",),
+            ("too many tokens, please wait",),  # Bedrock
+        ),
+        says=_BUSY,
+    ),
     Row(
         error=RateLimitedError,
         statuses=_ANY_BUT_413,
@@ -243,9 +273,15 @@ ROWS: Final[tuple[Row, ...]] = (
     Row(
         error=InputTooLargeError,
         reason="payload",
+        statuses=_4XX,
+        phrases=PAYLOAD_PHRASES,
+        says=_PAYLOAD,
+    ),
+    Row(
+        error=InputTooLargeError,
+        reason="payload",
         statuses=(413,),
-        codes=frozenset(),
-        says="the request's body is larger than the endpoint takes: shorten the messages",
+        says=_PAYLOAD,
     ),
     Row(
         error=NotConfiguredError,
@@ -358,7 +394,14 @@ ROWS: Final[tuple[Row, ...]] = (
         retryable=False,
         codes=MODEL_CODES,
         phrases=MODEL_PHRASES,
-        says="the endpoint has no model of that name: see client.models()",
+        says=_NO_MODEL,
+    ),
+    Row(
+        error=ModelNotFoundError,
+        retryable=False,
+        patterns=MODEL_PATTERNS,
+        unless=PATH_WORDS,
+        says=_NO_MODEL,
     ),
     Row(
         error=InvalidRequestError,
@@ -374,7 +417,7 @@ ROWS: Final[tuple[Row, ...]] = (
         statuses=(404,),
         patterns=MODEL_404_PATTERNS,
         unless=PATH_WORDS,
-        says="the endpoint has no model of that name: see client.models()",
+        says=_NO_MODEL,
     ),
     Row(
         error=UnauthorizedError,

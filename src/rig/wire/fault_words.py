@@ -46,6 +46,9 @@ TOO_LARGE_PHRASES: Final = (
     ("contextwindowexceeded",),  # litellm
     ("prompt is too long",),
     ("prompt too long",),
+    ("prompt is too large",),
+    ("conversation is too long",),
+    ("messages are too long",),
     ("input is too long",),
     ("input too long",),
     ("too long to fit into the model",),  # vLLM
@@ -94,6 +97,12 @@ TOO_LARGE_PATTERNS: Final = (
 """The same in words nobody listed: an amount of tokens of the prompt, then that it is too much. For
 statuses that say the request was wrong."""
 
+PAYLOAD_PHRASES: Final = (
+    ("request payload size exceeds",),  # Google
+    ("payload too large",),
+    ("request entity too large",),
+)
+
 RATE_TOO_LARGE_PHRASES: Final = (
     ("request too large for", "token"),  # OpenAI, Groq: more than a minute's tokens in one request
     ("tokens must be reduced in order to run",),
@@ -141,7 +150,10 @@ REFUSAL_PHRASES: Final = (
     ("content policy violation",),
     ("violates our content policy",),
     ("violates the content policy",),
-    ("rejected as a result of our safety system",),
+    ("rejected", "safety system"),  # OpenAI
+    ("prompt", "blocked due to"),  # Gemini
+    ("response", "blocked due to"),
+    ("content contains sensitive",),
     ("contentpolicyviolationerror",),
     ("content exists risk",),  # DeepSeek
     ("content filtering policy",),  # Anthropic
@@ -196,8 +208,22 @@ MODEL_PHRASES: Final = (
     ("no endpoints found for",),  # OpenRouter
     ("no healthy deployments for this model",),  # litellm
     ("model identifier is invalid",),  # Bedrock
+    ("invalid model identifier",),  # LM Studio
+    ("not supported by provider",),  # Hugging Face's router
     ("has been decommissioned",),
     ("try pulling it first",),
+)
+
+MODEL_PATTERNS: Final = (
+    # Nothing but the name between the word and the verdict.
+    re.compile(
+        r"(?<![/\w.-])model[ :]{1,2}[`'\"]?[\w./:@-]{0,80}[`'\"]?,? ?"
+        r"(?:is |was |does |could )?(?:not found|not exist)\b"
+    ),
+    re.compile(r"\binvalid model[ :]{1,2}[`'\"]"),
+    re.compile(
+        r"\b(?:no|could not find|cannot find|can't find) model (?:named|called|with name)\b"
+    ),
 )
 
 MODEL_404_PATTERNS: Final = (
@@ -213,7 +239,7 @@ MODEL_404_PATTERNS: Final = (
     re.compile(r"^(?:\w{1,24}: )?model: \S"),  # Anthropic names the model and nothing else
 )
 PATH_WORDS: Final = (
-    "chat/completions", "invalid url", "cannot post", "unexpected endpoint", "no route", "path not found",
+    "chat/completions", "invalid url", "cannot post", "unexpected endpoint", "no route ", "path not found",
 )  # fmt: skip
 """Words that say of a 404 that the path was wrong, whatever else is in it."""
 
@@ -226,7 +252,7 @@ _TOOLS: Final = (
 _NEGATED: Final = r"(?:does not|doesn't|do not|don't|doesnt|did not|cannot|can't|can not)"
 TOOLS_OFF_PATTERNS: Final = (
     re.compile(rf"\b{_NEGATED} (?:currently |yet )?support (?:the use of |native )?{_TOOLS}"),
-    re.compile(rf"(?<!with )(?<!and )(?<!or ){_TOOLS}[`'\"]{{0,2}} (?:is|are) (?:currently )?"
+    re.compile(rf"(?<!with )(?<!and )(?<!or ){_TOOLS}[`'\"]{{0,2}} (?:(?:is|are) )?(?:currently )?"
                r"(?:not (?:yet )?(?:supported|enabled|available)|unsupported|disabled)"),
     re.compile(r"does not support parameters: \[[^\]\n]{0,80}'tools'"),  # litellm
     re.compile(rf"no endpoints found that support {_TOOLS}"),  # OpenRouter

@@ -91,11 +91,15 @@ _FAMILIES: Final[tuple[tuple[Ending, tuple[frozenset[str], ...]], ...]] = (
             frozenset({"length"}),
             *(
                 frozenset({bound, what})
-                for bound in ("max", "maximum", "limit", "exceeded", "budget")
+                for bound in (
+                    "max", "maximum", "limit", "exceeded", "budget", "full", "overflow", "out",
+                )
                 for what in ("token", "tokens", "output", "context", "window", "completion")
             ),
             frozenset({"truncated"}),
             frozenset({"truncation"}),
+            frozenset({"time", "limit"}),  # cut as well, by the clock
+            frozenset({"max", "time"}),
         ),
     ),
     (
@@ -117,7 +121,8 @@ _FAMILIES: Final[tuple[tuple[Ending, tuple[frozenset[str], ...]], ...]] = (
             for word in (
                 "error", "errored", "failed", "failure", "abort", "aborted", "cancel", "canceled",
                 "cancelled", "timeout", "insufficient", "disconnect", "disconnected", "interrupted",
-                "overloaded", "unavailable", "exception", "crashed", "malformed",
+                "overloaded", "unavailable", "exception", "crashed", "malformed", "timed", "killed",
+                "preempted",
             )
         ),
     ),
