@@ -12,6 +12,7 @@ from rig.client.probes.facts import (
     Facts,
     Place,
     listed_models,
+    lists,
     opens_thought,
     read_place,
     says_loading,
@@ -100,6 +101,14 @@ def test_names_are_bounded_and_fit_to_be_shown() -> None:
     assert names[0] == "a[31m b"
     assert len(names[1]) == MAX_NAME_CHARS
     assert len(names) == MAX_LISTED
+
+
+@pytest.mark.parametrize(
+    ("model", "listed"),
+    [("qwen3", True), ("Qwen3:latest", True), ("qwen3:8b", False), ("", False)],
+)
+def test_a_name_is_listed_as_servers_compare_it(model: str, listed: bool) -> None:
+    assert lists(("llama", "qwen3:latest"), model) is listed
 
 
 @pytest.mark.parametrize(

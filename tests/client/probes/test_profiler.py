@@ -266,6 +266,20 @@ async def test_a_profile_is_remembered_until_it_is_to_be_refreshed(serve: Any) -
         assert (await client.profile(max_age_s=1e-9)).measured_at > first.measured_at
 
 
+async def test_those_who_ask_at_the_same_time_share_one_measurement(serve: Any) -> None:
+    served, found = serve("llama.cpp"), []
+
+    async def ask(client: Client) -> None:
+        found.append(await client.profile())
+
+    async with served.client() as client:
+        async with anyio.create_task_group() as tasks:
+            for _ in range(5):
+                tasks.start_soon(ask, client)
+    assert len({id(profile) for profile in found}) == 1
+    assert len(served.asked) <= TOTAL
+
+
 async def test_a_server_of_another_build_is_measured_again(serve: Any) -> None:
     served = serve("llama.cpp")
     async with served.client() as client:

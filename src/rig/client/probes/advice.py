@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from rig.client.probes.facts import lists
 from rig.client.probes.profile import EndpointProfile
 from rig.wire.dialects import DIALECTS
 
@@ -80,8 +81,8 @@ def _reasoning(*values: str) -> Callable[[EndpointProfile], bool]:
 
 
 def _mislisted(profile: EndpointProfile) -> bool:
-    models = profile.models.value
-    return profile.state.value == "ready" and bool(models) and profile.model not in (models or ())
+    models = profile.models.value or ()
+    return profile.state.value == "ready" and bool(models) and not lists(models, profile.model)
 
 
 def _speaks_another(profile: EndpointProfile) -> bool:
@@ -375,7 +376,9 @@ RULES: Final = (
         topic="schema",
         severity="warning",
         server="llama.cpp",
-        holds=lambda profile: profile.json_schema.value in {"ignored", "refused"},
+        holds=lambda profile: (
+            profile.spoken != "anthropic" and profile.json_schema.value in {"ignored", "refused"}
+        ),
         title="A JSON schema is not enforced.",
         change="Update llama.cpp; until then typed output is checked and asked for again.",
     ),

@@ -165,6 +165,21 @@ def listed_models(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(_name(name) for name in names[:MAX_LISTED])
 
 
+def lists(models: tuple[str, ...], model: str) -> bool:
+    """Whether a model is listed, by its name as servers compare it.
+
+    Args:
+        models: the names that are listed.
+        model: the name that is asked for.
+    """
+    return _plain(model) in map(_plain, models)
+
+
+def _plain(name: str) -> str:
+    """A name without what says nothing: Ollama's `:latest`, and the case of letters."""
+    return _name(name).lower().removesuffix(":latest")
+
+
 def _name(value: object) -> str:
     return clean_line(value)[:MAX_NAME_CHARS] if isinstance(value, str) else ""
 

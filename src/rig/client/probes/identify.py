@@ -32,19 +32,20 @@ milliseconds each. A server that keeps them waiting is probed as one that nobody
 _TEMPLATE_PATHS = {"llama.cpp": "apply-template"}
 
 
-async def identify(line: Line, model: str) -> Facts:
+async def identify(line: Line, model: str, *, timeout_s: float = IDENTIFY_TIMEOUT_S) -> Facts:
     """What the endpoint says of itself before anything is generated.
 
     Args:
         line: reaches the endpoint.
         model: the model's name.
+        timeout_s: seconds for all of it; what was told until then counts.
 
     Raises:
         UnauthorizedError: it tells nothing without the right key.
         RigError: it could not be reached.
     """
     facts = Facts()
-    with anyio.move_on_after(IDENTIFY_TIMEOUT_S):
+    with anyio.move_on_after(timeout_s):
         facts = replace(facts, loading=await _is_loading(line))
         if not facts.loading:
             facts = replace(facts, server=(await line.detect()).name)

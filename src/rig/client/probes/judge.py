@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from rig.client.probes.facts import Tokenizer
+from rig.client.probes.facts import Tokenizer, lists
 from rig.client.probes.finding import Finding
 from rig.client.probes.judge_formats import (
     judge_grammar_alone,
@@ -113,7 +113,9 @@ def _models(known: Known) -> Finding[tuple[str, ...]]:
     models = known.facts.models
     if models is None:
         return Finding[tuple[str, ...]].unmeasured("there is no list of models")
-    named = "the model is one of them" if known.model in models else "the model is not one of them"
+    named = (
+        "the model is one of them" if lists(models, known.model) else "the model is not one of them"
+    )
     return Finding[tuple[str, ...]](value=models, evidence=f"{len(models)} listed, {named}")
 
 

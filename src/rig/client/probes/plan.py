@@ -283,6 +283,8 @@ def _completion_tokens(known: Known) -> Prepared:
     llama.cpp until 2025, transformers and llama-cpp-python ignore it and generate until the client
     leaves; the last two go on even then (measured).
     """
+    if known.spoken.wire != "chat_completions":
+        return "the API that is spoken has no such limit"
     if known.spoken.max_tokens_field == "max_completion_tokens":
         return "the dialect sends no other limit; see max_tokens"
     stopped = known["stop"]

@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import anyio
 import anyio.to_thread
 
 from rig.client.findings import MAX_MODELS
+from rig.client.per_loop import PerLoop
 from rig.client.probes.cache import (
     CACHE_S,
     cache_key,
@@ -13,7 +15,7 @@ from rig.client.probes.cache import (
     utc_now,
     write_profile,
 )
-from rig.client.probes.identify import identify
+from rig.client.probes.identify import IDENTIFY_TIMEOUT_S, identify
 from rig.client.probes.line import Line
 from rig.client.probes.profile import EndpointProfile
 from rig.client.probes.survey import BUDGET_S, FIRST, TOTAL, OnProbe, Survey
@@ -23,12 +25,16 @@ from rig.errors import InvalidRequestError
 class Profiler:
     """Measures what an endpoint does, once for each model while nothing changes.
 
+    One measurement runs at a time: two would take each other for the server's slowness. Who asks for
+    the same meanwhile waits, and shares its profile.
+
     Args:
         endpoint: a name of the endpoint, as `endpoint_name` gives it.
     """
 
     def __init__(self, endpoint: str) -> None:
         self._endpoint = endpoint
+        self._lock = PerLoop(anyio.Lock)
         self._remembered: dict[str, EndpointProfile] = {}
 
     async def profile(
@@ -59,16 +65,29 @@ class Profiler:
         """
         if not budget_s > 0 or not max_age_s > 0:
             raise InvalidRequestError("budget_s and max_age_s must be above 0 seconds")
+        async with self._lock.get():
+            return await self._profile(line, model, refresh, cache, max_age_s, budget_s, on_probe)
+
+    async def _profile(
+        self,
+        line: Line,
+        model: str,
+        refresh: bool,
+        cache: Path | None,
+        max_age_s: float,
+        budget_s: float,
+        on_probe: OnProbe | None,
+    ) -> EndpointProfile:
+        started = anyio.current_time()
         if on_probe is not None:
             on_probe(FIRST[0], 1, TOTAL)
-        facts = await identify(line, model)
-        spoken = line.dialect_for(model).name
-        key = cache_key(self._endpoint, model, spoken, facts)
+        facts = await identify(line, model, timeout_s=min(IDENTIFY_TIMEOUT_S, budget_s))
+        key = cache_key(self._endpoint, model, line.dialect_for(model).name, facts)
         if not refresh:
             known = await self._known(key, cache, max_age_s)
             if known is not None:
                 return known
-        survey = Survey(line, model, facts, budget_s=budget_s, on_probe=on_probe)
+        survey = Survey(line, model, facts, started=started, budget_s=budget_s, on_probe=on_probe)
         profile = await survey.run()
         if profile.state.value == "ready":
             await self._keep(key, cache, profile)

@@ -68,6 +68,7 @@ class Survey:
         model: the model's name.
         facts: what the endpoint said of itself.
         steps: the probes that generate.
+        started: when all of it was begun, on the event loop's clock.
         budget_s: seconds for all of it.
         on_probe: told before each probe.
 
@@ -82,6 +83,7 @@ class Survey:
         facts: Facts,
         *,
         steps: Sequence[Step] = STEPS,
+        started: float = 0.0,
         budget_s: float = BUDGET_S,
         on_probe: OnProbe | None = None,
     ) -> None:
@@ -92,7 +94,7 @@ class Survey:
         self._steps = steps
         self._on_probe = on_probe
         self._budget_s = budget_s
-        self._started = anyio.current_time()
+        self._started = started
         self._index = len(FIRST)
         self._departure = Departure(why="it was not asked")
 
@@ -109,15 +111,15 @@ class Survey:
             UnauthorizedError: the endpoint wants another key.
         """
         self._tell("template")
-        self._facts = await look_at_template(self._line, self._facts, self._model)
+        with anyio.move_on_after(self._left_s()):
+            self._facts = await look_at_template(self._line, self._facts, self._model)
         for step in self._steps:
             self._tell(step.name)
             await self._take_in_time(step)
             if step.name == "plain":
                 self._check_key()
                 self._tell("window and tokenizer")
-                if self.known["plain"].reply is not None:
-                    self._facts = await look_further(self._line, self._facts, self._model)
+                await self._look_further()
         return judge_profile(
             self.known,
             self._departure,
@@ -149,9 +151,19 @@ class Survey:
         if step.name == ABORT and observed.skipped:
             self._departure = Departure(why=observed.skipped)
 
+    def _left_s(self) -> float:
+        """Seconds left for everything, 0 when there are none."""
+        return max(0.0, self._budget_s - (anyio.current_time() - self._started))
+
+    async def _look_further(self) -> None:
+        """Ask what is sure only once the model has answered."""
+        if self.seen["plain"].reply is not None:
+            with anyio.move_on_after(self._left_s()):
+                self._facts = await look_further(self._line, self._facts, self._model)
+
     async def _take_in_time(self, step: Step) -> None:
         """Take a step, unless there is no time left, or no sense in asking this endpoint anything."""
-        left_s = self._budget_s - (anyio.current_time() - self._started)
+        left_s = self._left_s()
         plain = self.seen.get("plain")
         why = ""
         if plain is not None and plain.reply is None:
