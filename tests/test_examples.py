@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from rig import Client
+from rig import Client, ToolCall
 from rig.testing import FakeBackend, call_deltas, repeat, reply, stream
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -72,14 +72,24 @@ async def test_typed_output_is_parsed() -> None:
     assert invoice == module.Invoice(customer="ACME Ltd", total=39.0)
 
 
-async def test_confirmation_sends_only_when_approved() -> None:
+@pytest.mark.parametrize("people", [["Ann"], ["Ann", "Bob"], []], ids=["one", "both", "nobody"])
+async def test_confirmation_sends_only_what_a_person_approved(people: list[str]) -> None:
     backend = FakeBackend(
-        reply(tool_calls=[("send_mail", {"to": "Ann", "text": "We ship."})]), reply("Told her.")
+        reply(tool_calls=[("send_mail", {"to": "Ann", "text": "We ship."})]),
+        reply(tool_calls=[("send_mail", {"to": "Bob", "text": "We ship."})]),
+        reply("Done."),
     )
     module = load("confirmation")
+    asked: list[str] = []
+
+    async def ask(call: ToolCall) -> bool:
+        asked.append(call.input["to"])
+        return call.input["to"] in people
+
     async with backend.serve():
-        assert await module.main(backend.url, "fake") == "Told her."
-    assert module.SENT == ["Ann"]
+        assert await module.main(backend.url, "fake", ask) == "Done."
+    assert asked == ["Ann", "Bob"]
+    assert people == module.SENT
 
 
 async def test_a_session_goes_on_in_the_next_process(tmp_path: Path) -> None:

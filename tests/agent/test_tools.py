@@ -1,5 +1,7 @@
 import dataclasses
 import functools
+import inspect
+import pydoc
 from typing import Any
 
 import pytest
@@ -267,3 +269,30 @@ def test_the_context_does_not_show_what_the_caller_keeps_in_it() -> None:
 def test_a_tool_shows_neither_schema_nor_function() -> None:
     assert "properties" not in repr(echo(int))
     assert "function" not in repr(made()).partition("(")[2]
+
+
+def test_a_tool_shows_the_function_it_is_made_of() -> None:
+    def look(city: str) -> str:
+        """Look it up.
+
+        Args:
+            city: the city.
+        """
+        return city
+
+    shown = tool(name="other")(look)
+    assert (shown.__name__, shown.__doc__, shown.__wrapped__) == ("look", look.__doc__, look)
+    assert inspect.signature(shown) == inspect.signature(look)
+    assert inspect.unwrap(shown) is look
+    assert "city: the city." in pydoc.render_doc(shown)
+    assert tool(lambda: 1, name="one", description="One.").__name__ == "<lambda>"
+    assert tool(functools.partial(look, "a"), name="part").__name__ == "part"
+    assert "made of a function" in str(FunctionTool.__doc__)
+
+
+def test_an_option_there_is_not_is_told_with_those_there_are() -> None:
+    options: Any = {"time_out": 5}
+    with pytest.raises(TypeError, match=r"tool\(\) takes no time_out.*timeout_s"):
+        tool(**options)
+    with pytest.raises(TypeError, match="time_out"):
+        Tool("t", "Do it.", None, str, **options)

@@ -11,6 +11,7 @@ import httpx
 import pytest
 import trustme
 
+from rig import Client, InvalidRequestError
 from rig.testing import (
     Answer,
     Close,
@@ -76,11 +77,11 @@ async def test_answers_are_given_in_order_and_requests_are_recorded(door: Door) 
     assert backend.unused == 0
 
 
-async def test_a_request_after_the_last_answer_gets_a_500_and_is_counted(door: Door) -> None:
+async def test_a_request_after_the_last_answer_gets_a_400_and_is_counted(door: Door) -> None:
     backend = FakeBackend()
     async with door(backend) as client:
         response = await post(client, backend)
-    assert response.status_code == 500
+    assert response.status_code == 400
     assert "no answer left" in response.json()["error"]["message"]
     assert backend.unexpected == 1
 
@@ -329,7 +330,15 @@ async def test_a_callable_that_fails_fails_the_block() -> None:
             FakeBackend(broken).serve() as backend,
             httpx.AsyncClient(trust_env=False) as client,
         ):
-            assert (await post(client, backend)).status_code == 500
+            assert (await post(client, backend)).status_code == 400
+
+
+async def test_a_script_that_runs_out_ends_the_call_at_once() -> None:
+    backend = FakeBackend()
+    async with backend.serve(), Client(backend.url, model="m") as client:
+        with pytest.raises(InvalidRequestError):
+            await client.run("hi", max_tokens=8)
+    assert (len(backend.requests), backend.unexpected) == (1, 1)
 
 
 async def test_a_deaf_server_accepts_and_never_reads() -> None:

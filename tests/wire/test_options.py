@@ -36,7 +36,15 @@ BAD: dict[str, list[Any]] = {
     "reasoning_budget_message": [1],
     "enable_thinking": [1, "on"],
     "trace_id": ["a\r\nX-Evil: 1", "a\nb", "a\x00b", "caf\u00e9", "a\tb", 1, "x" * 300],
-    "extra_body": [{"stream": True}, {1: 2}, [], None],
+    "extra_body": [
+        {"stream": True},
+        {"messages": []},
+        {"model": "other"},
+        {"model": None},
+        {1: 2},
+        [],
+        None,
+    ],
 }
 
 

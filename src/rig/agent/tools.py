@@ -206,7 +206,7 @@ class FunctionTool(Tool, Generic[P, R_co]):
     """A tool made of a function by `@tool`; calling it calls the function.
 
     Its input is always checked against the signature, and reaches the function as values of the
-    annotated types.
+    annotated types. `help` and `inspect.signature` show the function.
 
     Attributes:
         function: the function.
@@ -231,6 +231,16 @@ class FunctionTool(Tool, Generic[P, R_co]):
         object.__setattr__(self, "signature", signature)
         schema = signature.schema if input_schema is None else input_schema
         Tool.__init__(self, name, description, schema, run or self._run, **options)
+
+    @property
+    def __name__(self) -> str:
+        """The function's name, which may be another than the tool's."""
+        return str(getattr(self.function, "__name__", self.name))
+
+    @property
+    def __wrapped__(self) -> Callable[P, R_co]:
+        """The function."""
+        return self.function
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
         """Call the function as if it had never been decorated."""
@@ -276,6 +286,20 @@ class FunctionTool(Tool, Generic[P, R_co]):
         if checked.problems:
             raise ToolError("; ".join(checked.problems))
         return await self.invoke(checked.value, context)
+
+
+class _Docstring:
+    """The class's docstring on the class, and on an instance its function's."""
+
+    def __init__(self, of_class: str | None) -> None:
+        self._of_class = of_class
+
+    def __get__(self, instance: FunctionTool[..., object] | None, owner: type) -> str | None:
+        return self._of_class if instance is None else instance.function.__doc__
+
+
+# Not in the class: there it would take the place of the docstring it needs.
+type.__setattr__(FunctionTool, "__doc__", _Docstring(FunctionTool.__doc__))
 
 
 @overload
@@ -325,7 +349,12 @@ def tool(
 
     Raises:
         InvalidRequestError: a model could not use the function; the sentence says what to change.
+        TypeError: there is no such option.
     """
+    unknown = [name for name in options if name not in ToolOptions.__annotations__]
+    if unknown:
+        known = ", ".join(("name", "description", *ToolOptions.__annotations__))
+        raise TypeError(f"tool() takes no {unknown[0]}: its options are {known}")
 
     def made(target: Callable[P, R_co]) -> FunctionTool[P, R_co]:
         signature = read_signature(target, ToolContext)

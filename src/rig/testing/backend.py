@@ -41,7 +41,8 @@ class FakeBackend:
 
     Args:
         answers: one for each request, in order; text is a reply of that text, a callable looks at the
-            request first. When they run out, requests get a 500 and are counted by `unexpected`.
+            request first. When they run out, requests get a 400, which no client repeats, and are
+            counted by `unexpected`.
         routes: path -> the answer to every request for it, outside of the order.
 
     Attributes:
@@ -134,7 +135,7 @@ class FakeBackend:
 
     async def _serve(self, listener: socket.socket, tls: ssl.SSLContext | None, deaf: bool) -> None:
         setting = Setting(
-            answerer=self._answer_or_500,
+            answerer=self._answer_or_400,
             connections=self.connections,
             changed=self._changed,
             tls=tls,
@@ -147,12 +148,12 @@ class FakeBackend:
         self._changed()
         return await self._script.choose(request)
 
-    async def _answer_or_500(self, request: ReceivedRequest) -> Answer:
+    async def _answer_or_400(self, request: ReceivedRequest) -> Answer:
         try:
             return await self._answer_or_raise(request)
         except Exception as fault:  # noqa: BLE001 a test's own callable: serve() raises it at its end
             self._failure = self._failure or fault
-        return answer(500, {"error": {"message": "an answer of the test failed"}})
+        return answer(400, {"error": {"message": "an answer of the test failed"}})
 
     def _changed(self) -> None:
         changes, self._changes = self._changes, []

@@ -56,11 +56,12 @@ class Script:
         return _OUT_OF_ANSWERS
 
 
+# A 400, which is final: a 5xx would be sent again, and a test would wait out the retries of its client.
 _OUT_OF_ANSWERS = answer(
-    500,
+    400,
     {
         "error": {
-            "code": 500,
+            "code": 400,
             "message": "FakeBackend has no answer left for this request: give it more answers, or repeat(...)",
             "type": "fake_backend_exhausted",
         }

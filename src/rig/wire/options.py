@@ -14,8 +14,12 @@ MAX_TRACE_ID_CHARS: Final = 256
 """A trace id is a header: longer ones make servers answer 431 (RFC 9110 names no limit; W3C trace
 context values are 55 characters, and 8 KiB is the usual limit of all headers together)."""
 
-_RESERVED: Final = frozenset({"stream"})
-"""Fields `extra_body` may not set: how an answer is read follows from them."""
+_RESERVED: Final = {
+    "stream": "use complete() or stream()",  # how an answer is read follows from it
+    "messages": "give them as messages",  # what is there was put in order, and what is kept is that
+    "model": "give it as model",  # the server's dialect may follow from it
+}
+"""Fields `extra_body` may not set, and where to say them instead."""
 
 _PLAIN: Final = (
     "temperature",
@@ -130,10 +134,11 @@ def check_options(options: ChatOptions) -> None:
         raise InvalidRequestError(
             "extra_body must be an object: a dict whose keys are texts", reason="extra_body"
         )
-    if not _RESERVED.isdisjoint(options.extra_body):
-        raise InvalidRequestError(
-            "extra_body can't set stream: use complete() or stream()", reason="extra_body"
-        )
+    for name, instead in _RESERVED.items():
+        if name in options.extra_body:
+            raise InvalidRequestError(
+                f"extra_body can't set {name}: {instead}", reason="extra_body"
+            )
 
 
 def option_fields(options: ChatOptions, dialect: Dialect = GENERIC) -> dict[str, object]:
