@@ -155,6 +155,9 @@ def test_servers_without_grammars_and_models_that_may_not_write_text_are_served(
     assert heredoc_request(request(), text="instead").options.grammar == grammar_for(
         TOOLS, text="instead"
     )
+    quoted = heredoc_request(request(), bodies=False)
+    assert quoted.options.grammar == grammar_for(TOOLS, bodies=False)
+    assert "~~~" not in quoted.messages[0].text
     assert json_request(request()).options.grammar is None
     assert json_request(request(), grammar=True).options.grammar == json_call_grammar(TOOLS)
     assert json_request(

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -270,3 +271,45 @@ async def test_a_body_arrives_byte_for_byte(client: Client, content: str) -> Non
         options=ChatOptions(temperature=0),
     )
     assert (await client.complete(heredoc_request(again))).finish_reason in {"stop", "length"}
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A tool whose content is one of the bodies."""
+
+    name = "write_file"
+    description = "Write a file."
+    input_schema = MappingProxyType(
+        {
+            "type": "object",
+            "properties": {"content": {"enum": [text for text in BODIES.values() if text]}},
+            "required": ["content"],
+        }
+    )
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"], indirect=True)
+async def test_every_seed_makes_a_valid_call_with_one_of_the_bodies(client: Client) -> None:
+    """The model chooses the text, and whether it writes it as a body or as a quoted string."""
+    example = f"@@call write_file\n{{content: ~~~txt\n{BODIES['code fence']}\n~~~txt\n}}\n@@end"
+    bodies = 0
+    for seed in SEEDS:
+        asked = ChatRequest(
+            model=LocalModel.model,
+            messages=(
+                Message(role="user", content="Write a file."),
+                Message(role="assistant", content=example),
+                Message(role="user", content="Write another file."),
+            ),
+            max_tokens=300,
+            tools=(Chosen(),),
+            options=ChatOptions(
+                temperature=0.7, seed=seed, tool_choice="required", parallel_tool_calls=False
+            ),
+        )
+        raw = await client.complete(heredoc_request(asked))
+        (call,) = heredoc_reply(raw, (Chosen(),)).tool_calls
+        assert call.input["content"] in BODIES.values()
+        bodies += "~~~" in raw.text
+    print(f"bodies: {bodies} of {len(SEEDS)}")
+    assert bodies > 0

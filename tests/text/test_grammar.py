@@ -388,6 +388,28 @@ def test_a_schema_that_is_too_deep_allows_anything_below(read_grammar: Read) -> 
     assert grammar.fits('{"a":' * 40 + "2" + "}" * 40)
 
 
+def test_without_bodies_strings_are_quoted(read_grammar: Read) -> None:
+    grammar = read_grammar(grammar_for([WRITE], text="none", bodies=False))
+    assert grammar.fits(call_of('{path: "a", content: "b"}'))
+    assert not grammar.fits(call_of('{path: "a", content: ~~~md\nb\n~~~md\n}'))
+
+
+@pytest.mark.parametrize(
+    ("value", "tag"),
+    [('say "hi"', "txt"), ("a\\b", "txt"), ("a\n~~~txt ,\n~~~yaml", "xml"), ("\n", "txt")],
+)
+def test_a_fixed_text_that_needs_escapes_may_be_a_body(
+    value: str, tag: str, read_grammar: Read
+) -> None:
+    tool = Tool("t", an_object({"v": {"const": value}}, ("v",)))
+    grammar = read_grammar(grammar_for([tool], text="none"))
+    text = f"@@call t\n{{v: ~~~{tag}\n{value}\n~~~{tag}\n}}\n@@end\n"
+    assert grammar.fits(text)
+    assert grammar.fits(render_call("t", json.dumps({"v": value})) + "\n")
+    assert from_json(parse_heredoc(text).calls[0].arguments) == {"v": value}
+    assert not read_grammar(grammar_for([tool], text="none", bodies=False)).fits(text)
+
+
 def test_hundred_tools_make_a_grammar_that_can_be_sent(read_grammar: Read) -> None:
     tools = [Tool(f"tool_{n}", WRITE.input_schema) for n in range(128)]
     grammar = grammar_for(tools)

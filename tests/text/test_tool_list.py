@@ -83,6 +83,12 @@ def test_a_prompt_for_one_call_says_nothing_of_several() -> None:
     assert "up to" not in prompt
 
 
+def test_a_prompt_without_bodies_says_nothing_of_them() -> None:
+    prompt = heredoc_prompt([Tool("ping")], bodies=False)
+    assert "~~~" not in prompt
+    assert prompt.index("ordinary JSON") < prompt.index("Tools:")
+
+
 def test_the_json_prompt_shows_the_form_and_lists_the_tools() -> None:
     prompt = json_calls_prompt([Tool("ping", "Answer.")])
     assert prompt.index('{"name": "<tool>", "arguments": ') < prompt.index("- ping(): Answer.")

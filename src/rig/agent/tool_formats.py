@@ -11,20 +11,19 @@ is refused there and nowhere completed.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final
 
 from rig.agent.calls import UniqueIds
 from rig.agent.history import Prepared
 from rig.agent.prompt import is_said, with_instructions
+from rig.events import FormatName
 from rig.messages import Content, ContentPart, Message, TextPart, ToolCall
 from rig.model import ChatOptions, ChatRequest, Reply, ToolSpec
 from rig.text.grammar import MAX_BATCH, Text, grammar_for, json_call_grammar
 from rig.text.heredoc import HeredocReply, parse_heredoc, render_call
 from rig.text.heredoc_prompt import heredoc_prompt
 from rig.text.json_calls import json_calls_prompt, parse_json_calls, render_json_call
-
-FormatName = Literal["native", "heredoc", "json"]
-"""The server's own tools; `@@call` with a grammar; JSON objects, asked for in words."""
+from rig.text.salvage import OfferedTool, salvage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +42,7 @@ class ToolFormat:
 
 
 def heredoc_request(
-    request: ChatRequest, *, grammar: bool = True, text: Text = "any"
+    request: ChatRequest, *, grammar: bool = True, text: Text = "any", bodies: bool = True
 ) -> ChatRequest:
     """The request with its tools in the system prompt and its calls as `@@call` text.
 
@@ -56,6 +55,7 @@ def heredoc_request(
         request: with tools and calls as everywhere in rig; `tool_choice` and `parallel_tool_calls` hold.
         grammar: False for servers that know none; they ignore it, or refuse the request.
         text: what may stand beside calls; a `tool_choice` that forces one allows nothing.
+        bodies: False for the smallest models, which forget to close them.
 
     Raises:
         InvalidRequestError: the grammar would be too large.
@@ -67,11 +67,10 @@ def heredoc_request(
     max_calls = MAX_BATCH if request.options.parallel_tool_calls is not False else 1
     options = asked.options
     if grammar and options.grammar is None and options.response_format is None:
-        rules = grammar_for(
-            offer.tools, max_calls=max_calls, text="none" if offer.is_forced else text
-        )
+        beside: Text = "none" if offer.is_forced else text
+        rules = grammar_for(offer.tools, max_calls=max_calls, text=beside, bodies=bodies)
         options = replace(options, grammar=rules)
-    prompt = heredoc_prompt(offer.tools, max_calls=max_calls)
+    prompt = heredoc_prompt(offer.tools, max_calls=max_calls, bodies=bodies)
     return replace(asked, messages=with_instructions(asked.messages, prompt), options=options)
 
 
@@ -87,7 +86,8 @@ def heredoc_reply(reply: Reply, tools: Sequence[ToolSpec]) -> Reply:
         can't be run are among them, in order, and are refused with the reason where calls are admitted.
         Exact copies of a call in one reply are left out: a small model that is held to a grammar writes
         its call as often as there is room (measured: four times, where the grammar allowed four).
-        The same reply where it has calls already, or was cut for its repetition.
+        Where there are none, calls in a form the model was trained to write are taken, with that as their
+        origin. The same reply where it has calls already, or was cut for its repetition.
     """
     return _with_calls(reply, tools, "heredoc", parse_heredoc)
 
@@ -225,7 +225,8 @@ def _with_calls(
         return reply
     read = parse(reply.text, names=frozenset(tool.name for tool in tools))
     if not read.written:
-        return replace(reply, text=read.text) if read.text != reply.text else reply
+        found = _salvaged(reply, tools)
+        return found or (replace(reply, text=read.text) if read.text != reply.text else reply)
     ids = UniqueIds((), reserved=())
     calls = tuple(
         ToolCall(
@@ -237,5 +238,37 @@ def _with_calls(
         )
         for call in dict.fromkeys(read.written)
     )
+    return _calling(reply, read.text, calls)
+
+
+def _salvaged(reply: Reply, tools: Sequence[ToolSpec]) -> Reply | None:
+    """The reply with calls in the form its model was trained to write, if it fell back into that."""
+    found = salvage(reply.text, offered_tools(tools), separated=True)
+    if not found.calls or reply.finish_reason == "length":
+        return None
+    ids = UniqueIds((), reserved=())
+    calls = tuple(
+        ToolCall(
+            id=ids.take(""),
+            name=call.name,
+            arguments=call.arguments,
+            origin=call.dialect,
+            repairs=call.repairs,
+        )
+        for call in found.calls
+    )
+    return _calling(reply, found.text, calls)
+
+
+def _calling(reply: Reply, text: str, calls: tuple[ToolCall, ...]) -> Reply:
     reason = "tool_calls" if reply.finish_reason == "stop" else reply.finish_reason
-    return replace(reply, text=read.text, tool_calls=calls, finish_reason=reason)
+    return replace(reply, text=text, tool_calls=calls, finish_reason=reason)
+
+
+def offered_tools(tools: Iterable[ToolSpec]) -> tuple[OfferedTool, ...]:
+    """Tools as salvaging asks for them.
+
+    Args:
+        tools: what the model was told of.
+    """
+    return tuple(OfferedTool(tool.name, tool.input_schema) for tool in tools if tool.name)

@@ -37,7 +37,11 @@ class GrammarTool(Protocol):
 
 
 def grammar_for(
-    tools: Iterable[GrammarTool], *, max_calls: int = MAX_BATCH, text: Text = "any"
+    tools: Iterable[GrammarTool],
+    *,
+    max_calls: int = MAX_BATCH,
+    text: Text = "any",
+    bodies: bool = True,
 ) -> str:
     """The grammar of the `@@call` dialect that `rig.text.heredoc` reads.
 
@@ -50,6 +54,8 @@ def grammar_for(
         max_calls: calls of one reply, at least 1.
         text: what may stand beside calls. `any` is right for models that think before they act,
             `instead` for the smallest ones, `none` forces a call.
+        bodies: False leaves only quoted strings. The smallest models forget to close a body (SmolLM2-135M
+            ended 25 of 100 calls with bodies before its token limit, 92 of 100 with quoted strings).
 
     Returns:
         The grammar, the same for the same tools in any order.
@@ -58,7 +64,7 @@ def grammar_for(
         InvalidRequestError: there is no tool, max_calls is below 1, or the grammar is too large.
     """
     rules = Rules("these tools")
-    calls = f"({' | '.join(_heredoc_calls(rules, tools))})"
+    calls = f"({' | '.join(_heredoc_calls(rules, tools, bodies=bodies))})"
     if max_calls < 1:
         raise InvalidRequestError("max_calls must be at least 1")
     batch = rules.define("calls", f"{rules.define('call', calls)}{{1,{max_calls}}}")
@@ -116,10 +122,10 @@ def json_call_grammar(
     return rules.text(" | ".join(options))
 
 
-def _heredoc_calls(rules: Rules, tools: Iterable[GrammarTool]) -> list[str]:
+def _heredoc_calls(rules: Rules, tools: Iterable[GrammarTool], *, bodies: bool) -> list[str]:
     calls: list[str] = []
     for tool in _named(tools):
-        values = ValueRules(rules, style="heredoc", root=tool.input_schema)
+        values = ValueRules(rules, style="heredoc", root=tool.input_schema, bodies=bodies)
         head, end = literal(f"@@call {tool.name}\n"), literal("\n@@end\n")
         # The newline behind the end is what makes room for another call.
         calls.append(rules.add(f"{head} {values.value(_input(tool))} {end}"))

@@ -27,7 +27,7 @@ MAX_SCHEMAS: Final = 20_000
 
 BODY_TAGS: Final = (
     *("c", "css", "diff", "go", "html", "java", "js", "json", "md", "py"),
-    *("rs", "sh", "sql", "ts", "txt", "xml", "yaml"),
+    *("rs", "sh", "sql", "ts", "xml", "yaml", "txt"),
 )
 """What may stand behind the `~~~` of a body. A closed set, because a model that may write anything there
 writes the value itself; several, so that a body can hold the delimiters of another."""
@@ -51,6 +51,7 @@ _ESCAPE = (
     rf'"\\" (["\\/bfnrt] | "u" ([0-9abcefABCEF] {_HEX}{{3}} | [dD] [0-7] {_HEX}{{2}}'
     rf' | [dD] [89abAB] {_HEX}{{2}} "\\u" [dD] [c-fC-F] {_HEX}{{2}}))'
 )
+_NEEDS_ESCAPES = re.compile(r'["\\\x00-\x1f]')
 _IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 _YEAR_TO_DAY = '[0-9]{4} "-" ("0" [1-9] | "1" [0-2]) "-" ("0" [1-9] | [12] [0-9] | "3" [01])'
 _TIME = (
@@ -72,11 +73,13 @@ class ValueRules:
         rules: where they are written to.
         style: how keys and strings may be written.
         root: the schema that local references point into.
+        bodies: whether strings of the heredoc style may be bodies.
     """
 
-    def __init__(self, rules: Rules, *, style: Style, root: object) -> None:
+    def __init__(self, rules: Rules, *, style: Style, root: object, bodies: bool = True) -> None:
         self._rules = rules
         self._style: Style = style
+        self._bodies = bodies and style == "heredoc"
         self._root = root
         self._referred: dict[str, str] = {}
         self._looked_at = 0
@@ -135,6 +138,8 @@ class ValueRules:
             ]
             inner = f' "," {ws} '.join(pairs)
             return f'"{{" {ws} {inner} {ws} "}}"' if pairs else f'"{{" {ws} "}}"'
+        if isinstance(value, str) and self._bodies and _NEEDS_ESCAPES.search(value):
+            return either([literal(_json(value)), *_as_body(value)])
         return literal(_json(value))
 
     def _reference(self, reference: str, *, depth: int, chain: tuple[str, ...]) -> str:
@@ -313,7 +318,7 @@ class ValueRules:
         if least or most is not None:
             char = self._char()
             return self._rules.add(f"{quote} {_repeated(char, least, most)} {quote}")
-        if self._style == "heredoc" and "pattern" not in node and "format" not in node:
+        if self._bodies and "pattern" not in node and "format" not in node:
             return either([self._quoted(), self._body()])
         return self._quoted()
 
@@ -343,7 +348,7 @@ class ValueRules:
             return "value"
         ws = self._ws()
         string = self._quoted()
-        if self._style == "heredoc":
+        if self._bodies:
             string = f"{string} | {self._body()}"
         words = '"true" | "false" | "null"'
         self._rules.define("value", f"object | array | {string} | {number({})} | {words}")
@@ -354,6 +359,16 @@ class ValueRules:
 
     def _ws(self) -> str:
         return self._rules.define("ws", _WS)
+
+
+def _as_body(value: str) -> list[str]:
+    """The value as a body, none where each tag would close it too early."""
+    lines = {line.rstrip(" \t\r,") for line in value.split("\n")}
+    for tag in reversed(BODY_TAGS):
+        fence = f"~~~{tag}"
+        if fence not in lines:
+            return [literal(f"{fence}\n{value}\n{fence}\n")]
+    return []
 
 
 def _as_schema(value: object) -> Schema | None:
