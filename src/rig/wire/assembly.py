@@ -35,7 +35,7 @@ from rig.wire.finish import ending, finish_reason, finish_word
 from rig.wire.payload import is_parsed_array, is_parsed_object, parse_json
 from rig.wire.sse import Event
 from rig.wire.text_assembly import PARTS, TextAssembler, byte_size
-from rig.wire.usage import usage_in
+from rig.wire.usage import USAGE_FIELDS, usage_in
 
 MAX_SKIPPED_EVENTS: Final = 256
 """Events that can't be read before the stream is given up. A broken one among good ones is skipped;
@@ -220,7 +220,9 @@ class StreamAssembler:
         choices = chunk.get("choices")
         if (kind != "message" or not choices or "error" in chunk) and self._is_fault(kind, chunk):
             return
-        usage = chunk.get("usage") or usage_in(chunk)
+        usage = chunk.get("usage")
+        if not usage and not USAGE_FIELDS.isdisjoint(chunk):
+            usage = usage_in(chunk)
         if usage:
             self._note_usage(usage)
         if "timings" in chunk:

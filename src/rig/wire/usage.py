@@ -17,6 +17,9 @@ _OURS: Final = frozenset({
 
 _PLACES: Final = ("usage", "usageMetadata", "usage_metadata")
 _NESTING: Final = ("x_groq",)  # Groq's streams, https://console.groq.com/docs/api-reference
+USAGE_FIELDS: Final = frozenset({*_PLACES[1:], *_NESTING})
+"""Where an answer has it that has no `usage`; for code that runs once a token."""
+
 _ALIASES: Final[Mapping[str, str]] = {
     "prompt_token_count": "prompt_tokens",  # Google's own API, as the next four
     "candidates_token_count": "completion_tokens",
