@@ -1,6 +1,7 @@
 """rig: agent loops against self-hosted, OpenAI-compatible models, on asyncio and trio."""
 
 from rig.agent.budget import Budget
+from rig.agent.capabilities import Capabilities
 from rig.agent.reasoning_budget import with_reasoning_budget
 from rig.agent.run import RunRequest
 from rig.agent.run_stream import RunStream
@@ -47,6 +48,7 @@ from rig.errors import (
     UpstreamError,
 )
 from rig.events import (
+    ConstraintRefused,
     ContextTruncated,
     OutputRejected,
     ReasoningDelta,
@@ -64,6 +66,7 @@ from rig.events import (
     ToolCallFinished,
     ToolCallStarted,
     ToolFinished,
+    ToolFormatChanged,
     ToolOutcome,
     ToolStarted,
     UsageReported,
@@ -97,9 +100,11 @@ __all__ = [
     "Budget",
     "BudgetExceededError",
     "CallDelta",
+    "Capabilities",
     "ChatOptions",
     "ChatRequest",
     "Client",
+    "ConstraintRefused",
     "ContextTruncated",
     "Delta",
     "Dialect",
@@ -163,6 +168,7 @@ __all__ = [
     "ToolContext",
     "ToolError",
     "ToolFinished",
+    "ToolFormatChanged",
     "ToolOutcome",
     "ToolSpec",
     "ToolStarted",

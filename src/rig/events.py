@@ -13,6 +13,15 @@ from rig.text.repetition import Repetition
 
 OutputT_co = TypeVar("OutputT_co", covariant=True)
 
+FormatName = Literal["native", "heredoc", "json"]
+"""How calls travel: the server's own tools; `@@call` with a grammar; JSON objects, asked for in words."""
+
+Constraint = Literal["schema", "grammar"]
+"""What a server can hold a reply to: a JSON schema as `response_format`, or a GBNF grammar."""
+
+OutputSource = Literal["schema", "grammar", "prompt"]
+"""What made a typed answer take its form: one of those, or words in the prompt alone."""
+
 
 class Termination(StrEnum):
     """How a run ended."""
@@ -53,6 +62,9 @@ class RunResult(Generic[OutputT_co]):
         text: the last visible text, without reasoning.
         output: the typed value when `output=` was a model, else None.
         output_repairs: what the JSON of `output` needed to be JSON; usually nothing.
+        output_source: what held the reply that `output` was read from to its form; None without output.
+            `prompt` is also told where the caller's own options did.
+        tool_format: how calls travelled at the end; where each one came from says `ToolCall.origin`.
         iterations: completed rounds of request and reply.
         tool_calls: every call that was answered, in order.
         usage: the sum over all replies.
@@ -74,6 +86,8 @@ class RunResult(Generic[OutputT_co]):
     refusal: str | None = None
     pending: tuple[ToolCall, ...] = ()
     output_repairs: tuple[str, ...] = ()
+    output_source: OutputSource | None = None
+    tool_format: FormatName = "native"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,6 +204,40 @@ class OutputRejected:
     problem: str
 
 
+FormatChangeReason = Literal["salvaged", "refused", "unreadable", "unsupported"]
+"""Why a run changes how calls travel: two replies in a row whose calls had to be dug out of their text, or
+of which the last had calls that could not be read; a reply that was lost because nobody could read its
+call; or a server that takes no tools."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolFormatChanged:
+    """From the next request on, calls travel in another form; the transcript stays as it is.
+
+    Attributes:
+        previous: the form so far.
+        current: the form from now on; a run never goes back.
+        reason: why.
+    """
+
+    previous: FormatName
+    current: FormatName
+    reason: FormatChangeReason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConstraintRefused:
+    """The server refused what was to hold a reply to its form: the request is sent again without.
+
+    Attributes:
+        constraint: what it refused; it is not sent again in this run.
+        purpose: what it was for: the typed answer, or the form of calls.
+    """
+
+    constraint: Constraint
+    purpose: Literal["output", "tools"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFinished:
     """The run ended with a result."""
@@ -292,6 +340,8 @@ RunEvent = (
     | ToolStarted
     | ToolFinished
     | OutputRejected
+    | ToolFormatChanged
+    | ConstraintRefused
     | RunFinished
 )
 """What `on_event=` of a run receives, and what a `RunStream` gives."""

@@ -9,6 +9,7 @@ import pytest
 
 from rig import (
     Budget,
+    Capabilities,
     ChatOptions,
     Client,
     InvalidRequestError,
@@ -72,6 +73,8 @@ KEYWORDS: dict[str, tuple[object, object]] = {
     "approve": (["1"], ("1",)),
     "deps": ("d", "d"),
     "stream": (True, True),
+    "tool_format": ("json", "json"),
+    "profile": (Capabilities(grammar=True), Capabilities(grammar=True)),
 }
 
 

@@ -7,7 +7,7 @@ the value is checked here in any case.
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, Generic, Literal, TypeVar, cast
@@ -19,7 +19,7 @@ from pydantic_core import SchemaError, from_json, to_json
 from rig.agent.candidates import MAX_CANDIDATES, Form, Trials, wrapped
 from rig.agent.prompt import output_instructions
 from rig.agent.results import one_line
-from rig.agent.schema import finite, inline
+from rig.agent.schema import Schema, finite, inline
 from rig.agent.typed_dicts import with_typed_dicts
 from rig.errors import InvalidJSONError, InvalidRequestError, NotJSONError
 from rig.messages import as_object
@@ -91,6 +91,7 @@ class Output(Generic[OutputT]):
         keys: what the object the model is asked for may have in it; empty for anything.
         is_array: the value may be a list.
         instructions: what the system prompt says of it; "" for text.
+        schema: the JSON schema of the object the model is asked for; empty for text.
     """
 
     shape: Literal["text", "object", "value"]
@@ -99,6 +100,7 @@ class Output(Generic[OutputT]):
     keys: frozenset[str] = frozenset()
     is_array: bool = False
     instructions: str = ""
+    schema: Schema = field(default_factory=dict[str, Any], repr=False)
 
     def read(self, text: str) -> Accepted[OutputT] | Rejected:
         """The value in an answer.
@@ -325,6 +327,7 @@ def _built(kind: type[OutputT]) -> Output[OutputT]:
             bare=bare,
             keys=_keys(schema),
             instructions=output_instructions(schema),
+            schema=schema,
         )
     wrapper = TypeAdapter(create_model("Answer", __config__=_FINITE, value=(readable, ...)))
     asked = finite(inline(wrapper.json_schema(), owner="output="))
@@ -335,6 +338,7 @@ def _built(kind: type[OutputT]) -> Output[OutputT]:
         keys=frozenset({"value"}),
         is_array=_is_array(schema),
         instructions=output_instructions(asked),
+        schema=asked,
     )
 
 

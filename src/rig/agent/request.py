@@ -8,7 +8,9 @@ from typing import Any, Generic, Literal, TypeVar, cast
 from pydantic import ValidationError
 
 from rig.agent.budget import Budget
+from rig.agent.capabilities import Capabilities, Profiled
 from rig.agent.history import prepare_open, read_history
+from rig.agent.ladder import ToolFormatChoice
 from rig.agent.output import output_for
 from rig.agent.prompt import is_said
 from rig.agent.toolbox import validate_tools
@@ -70,6 +72,11 @@ class RunRequest(Generic[OutputT]):
         stream: have replies streamed: the same result, and events tell of them while they come. A reply
             in which the model only repeats itself is cut and asked for again, three in a row raise
             OutputLimitError (with `answer`, what was kept of the third ends the run).
+        tool_format: how calls travel: by the server's own tools (native), as `@@call` text held by a
+            grammar (heredoc), or as JSON the model is asked for in words (json). auto takes native, unless
+            `profile` says that it does not work, and steps down where the run's own replies show it.
+        profile: what the server is known to do: the result of `client.profile()`, or `Capabilities`. With
+            it a typed answer is held to its schema where the server enforces one.
 
         instructions: more for the system prompt, sent with every request and kept out of the transcript:
             what belongs to this run alone, as `advertise(skills)` does.
@@ -96,6 +103,8 @@ class RunRequest(Generic[OutputT]):
     approve: Iterable[str] = ()
     deps: object = field(default=None, repr=False)
     stream: bool = False
+    tool_format: ToolFormatChoice = "auto"
+    profile: Profiled | None = None
     instructions: str = ""
 
     @property
@@ -107,6 +116,11 @@ class RunRequest(Generic[OutputT]):
     def messages(self) -> tuple[Message, ...]:
         """The history, read."""
         return cast("tuple[Message, ...]", self.history)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the server is known to do."""
+        return self.profile.capabilities if self.profile is not None else Capabilities()
 
     def __post_init__(self) -> None:
         checked: dict[str, object] = {
@@ -126,6 +140,8 @@ class RunRequest(Generic[OutputT]):
         _check_callback("on_event", self.on_event)
         _check_callback("confirm", self.confirm)
         _check_choice(self.on_limit)
+        _check_format(self.tool_format)
+        _check_profile(self.profile)
         _check_budget(self.budget)
         if self.output is not None:
             output_for(self.output)
@@ -216,6 +232,19 @@ def _check_callback(name: str, value: object) -> None:
 def _check_choice(on_limit: object) -> None:
     if on_limit not in {"raise", "answer"}:
         raise InvalidRequestError('on_limit must be "raise" or "answer"')
+
+
+def _check_format(tool_format: object) -> None:
+    if tool_format not in {"auto", "native", "heredoc", "json"}:
+        raise InvalidRequestError('tool_format must be "auto", "native", "heredoc" or "json"')
+
+
+def _check_profile(profile: object) -> None:
+    known = getattr(profile, "capabilities", None)
+    if profile is not None and not isinstance(known, Capabilities):
+        raise InvalidRequestError(
+            "profile must be the result of client.profile(), or Capabilities(...), or None"
+        )
 
 
 def _check_budget(budget: object) -> None:

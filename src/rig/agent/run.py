@@ -15,8 +15,11 @@ import anyio
 from rig.agent.background import task_group
 from rig.agent.budget import tokens_spent
 from rig.agent.calling import ReadyCall, admit, run_ready
+from rig.agent.constraints import held_output
 from rig.agent.deltas import events_of
+from rig.agent.format_stream import FormatStream
 from rig.agent.history import prepare, prepare_open, tool_turn
+from rig.agent.ladder import held, offers_tools, rungs, tool_format
 from rig.agent.output import output_for
 from rig.agent.prompt import opening, with_instructions, with_notice
 from rig.agent.request import RunRequest
@@ -44,6 +47,7 @@ from rig.agent.turn import (
     next_step,
     partial_result,
     plan_calls,
+    recovered,
     refused,
     with_empty_reply,
 )
@@ -69,7 +73,7 @@ from rig.events import (
     retry_listener,
 )
 from rig.messages import Message, ToolCall
-from rig.model import ChatOptions, ChatRequest, Model, Reply, StreamingModel
+from rig.model import ChatOptions, ChatRequest, Model, Reply, ReplyStream, StreamingModel
 
 __all__ = ["Run", "RunRequest", "run"]
 
@@ -134,7 +138,8 @@ class Run(Generic[OutputT]):
         self._truncation_told = False
         self._tools = Toolbox(request.tools)
         self._running: list[ToolCall] = []
-        self._state = RunState(rules=_rules(request), model=request.model)
+        rules = _rules(request)
+        self._state = RunState(rules=rules, model=request.model, format=rules.formats[0])
 
     async def result(self) -> RunResult[OutputT]:
         """Run to the end.
@@ -209,9 +214,21 @@ class Run(Generic[OutputT]):
     # The model
 
     async def _ask(self) -> Step:
+        """Ask the model once; what follows may be to ask it again in another form.
+
+        Raises:
+            RigError: the request failed for good.
+        """
+        await self._tell_of_changes()
         request = self._chat_request()
         await self._emit(RoundStarted(iteration=self._state.iterations + 1))
-        reply = await self._complete(request)
+        try:
+            reply = await self._complete(request)
+        except RigError as error:
+            step = recovered(self._state, error)
+            if step is None:
+                raise
+            return step
         await self._emit(ReplyReceived(iteration=self._state.iterations + 1, reply=reply))
         if reply.repetition is not None:
             await self._emit(RepetitionCut(repetition=reply.repetition))
@@ -232,7 +249,8 @@ class Run(Generic[OutputT]):
         try:
             if self._request.stream:
                 return await self._streamed(request)
-            return await cast("Model", self._model).complete(request)
+            reply = await cast("Model", self._model).complete(request)
+            return tool_format(self._state).reply(reply, self._tools) if self._tools else reply
         except RefusedError as error:
             category = error.category
         except EmptyReplyError as error:
@@ -243,12 +261,25 @@ class Run(Generic[OutputT]):
         return Reply(finish_reason="content_filter", refusal=category, model=self._state.model)
 
     async def _streamed(self, request: ChatRequest) -> Reply:
-        async with cast("StreamingModel", self._model).stream(request) as stream:
+        async with cast("StreamingModel", self._model).stream(request) as raw:
+            stream = self._readable(raw)
             async for delta in stream:
                 if self._observed:
                     for event in events_of(delta):
                         await self._emit(event)
             return stream.reply()
+
+    def _readable(self, stream: ReplyStream) -> ReplyStream:
+        """The stream with its calls as calls, however they travel."""
+        form = tool_format(self._state)
+        if form.name == "native" or not self._tools:
+            return stream
+        return FormatStream(stream, form, self._tools)
+
+    async def _tell_of_changes(self) -> None:
+        untold, self._state = self._state.untold, replace(self._state, untold=())
+        for event in untold:
+            await self._emit(event)
 
     async def _tell_of_truncation(self, request: ChatRequest, reply: Reply) -> None:
         """Tell once that the server reads less than it is sent."""
@@ -267,13 +298,14 @@ class Run(Generic[OutputT]):
                 messages = with_instructions(messages, instructions)
         if state.notice:
             messages = with_notice(messages, state.notice)
-        return ChatRequest(
+        logical = ChatRequest(
             model=request.model,
             messages=messages,
             max_tokens=request.max_tokens,
-            tools=() if state.closing else self._tools,
+            tools=self._tools if offers_tools(state) else (),
             options=_options(request.options, state),
         )
+        return tool_format(state).request(logical)
 
     # Its calls
 
@@ -400,12 +432,19 @@ class Run(Generic[OutputT]):
 
 
 def _rules(request: RunRequest[OutputT]) -> Rules:
+    known = request.capabilities
+    output = output_for(request.output) if request.output is not None else None
     return Rules(
         max_iterations=request.max_iterations,
         on_limit=request.on_limit,
         budget_tokens=request.budget.tokens if request.budget else None,
         may_ask=request.confirm is not None,
-        output=output_for(request.output) if request.output is not None else None,
+        output=output,
+        held=held_output(output, known, request.options),
+        has_tools=bool(request.tools),
+        formats=rungs(request.tool_format, known, has_tools=bool(request.tools)),
+        call_grammar=known.grammar is not False,
+        json_grammar=bool(known.grammar) and output is None,
     )
 
 
@@ -419,8 +458,12 @@ def _options(options: ChatOptions, state: RunState) -> ChatOptions:
     A choice that forces a call is for the first round: the model could never answer. Without tools,
     several servers refuse both fields.
     """
-    if state.closing is not None:
-        return replace(options, tool_choice=None, parallel_tool_calls=None)
+    without_tools = state.rules.has_tools and not offers_tools(state)
+    if without_tools or state.closing is not None:
+        options = replace(options, tool_choice=None, parallel_tool_calls=None)
+    form = held(state)
+    if form is not None:
+        return form.within(options)
     if state.iterations and options.tool_choice not in {None, "auto", "none"}:
         return replace(options, tool_choice=None)
     return options

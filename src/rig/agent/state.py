@@ -5,9 +5,18 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from rig.agent.calling import ReadyCall
+from rig.agent.constraints import Held
 from rig.agent.output import Output
 from rig.errors import RigError
-from rig.events import RunResult, Termination, ToolOutcome
+from rig.events import (
+    Constraint,
+    ConstraintRefused,
+    FormatName,
+    RunResult,
+    Termination,
+    ToolFormatChanged,
+    ToolOutcome,
+)
 from rig.messages import Message, ToolCall, Usage
 from rig.model import Reply
 
@@ -22,6 +31,11 @@ class Rules:
         budget_tokens: tokens all requests may cost together, None for no limit.
         may_ask: somebody can be asked to confirm a call while the run goes on.
         output: how a typed answer is read; None for text.
+        held: what the server can be held to for it, while no tools are offered; None for nothing.
+        has_tools: the run offers tools.
+        formats: how calls travel: what the run starts with, then what it may step down to.
+        call_grammar: calls as text may be held to their form by a grammar.
+        json_grammar: those as JSON too: a typed answer is JSON as well, and would be locked out.
     """
 
     max_iterations: int = 8
@@ -29,6 +43,11 @@ class Rules:
     budget_tokens: int | None = None
     may_ask: bool = False
     output: Output[Any] | None = None
+    held: Held | None = None
+    has_tools: bool = False
+    formats: tuple[FormatName, ...] = ("native",)
+    call_grammar: bool = False
+    json_grammar: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +78,10 @@ class RunState:
         notice: what the model is told with the next request, "" for nothing.
         repeats: the results of the last round, by name and arguments of the call.
         fresh_repeats: the same for the round under way.
+        format: how calls travel now, one of the rules' formats.
+        strikes: replies in a row whose calls speak against it.
+        refused: what the server refused to hold a reply to.
+        untold: what changed, to be told before the next request.
     """
 
     rules: Rules = Rules()
@@ -78,6 +101,10 @@ class RunState:
     fresh_repeats: Mapping[tuple[str, str], Repeat] = field(
         default_factory=dict[tuple[str, str], Repeat]
     )
+    format: FormatName = "native"
+    strikes: int = 0
+    refused: frozenset[Constraint] = frozenset()
+    untold: tuple[ToolFormatChanged | ConstraintRefused, ...] = ()
 
 
 Admitted = ReadyCall | ToolOutcome

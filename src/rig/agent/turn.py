@@ -17,6 +17,7 @@ from typing import Any
 from rig.agent.calling import ReadyCall
 from rig.agent.calls import give_ids, sendable
 from rig.agent.history import Prepared, assistant_turn, prepare, tool_turn
+from rig.agent.ladder import after_fault, evidence, held, is_lost, stepped_down, weighed
 from rig.agent.output import Rejected
 from rig.agent.prompt import CUT_REPLY, LAST_CALL, REPEATED_ITSELF, is_said, rejection
 from rig.agent.results import refusal
@@ -110,7 +111,8 @@ def plan_calls(step: AdmitCalls, admitted: tuple[Admitted, ...]) -> CallTools | 
     """
     planned = tuple(_unless_repeated(step.state, one) for one in admitted)
     turn = assistant_turn(step.reply, [_recorded(one) for one in planned])
-    state = _with_turns(step.state, turn)
+    found = evidence(step.reply.tool_calls, admitted)
+    state = weighed(_with_turns(step.state, turn), found)
     waits = any(isinstance(one, ReadyCall) and one.tool.confirm for one in planned)
     if not waits or state.rules.may_ask:
         return CallTools(state=state, calls=planned)
@@ -169,6 +171,22 @@ def before_request(state: RunState) -> Ask | Fail:
     if answers and _scarce(state):
         return _last_request(state, Termination.BUDGET_EXHAUSTED, LAST_CALL)
     return Ask(state=state)
+
+
+def recovered(state: RunState, error: RigError) -> Ask | Fail | None:
+    """What follows from a request that failed, where something of it need not be said so again.
+
+    Args:
+        state: the run as it asked.
+        error: what came instead of a reply.
+
+    Returns:
+        None where the error ends the run.
+    """
+    after = after_fault(state, error)
+    if after is None:
+        return None
+    return before_request(with_empty_reply(after, None)) if is_lost(error) else Ask(state=after)
 
 
 def with_empty_reply(state: RunState, usage: Usage | None) -> RunState:
@@ -293,6 +311,9 @@ def _nameless(state: RunState, reply: Reply) -> Step | None:
         return None
     if any(call.name for call in reply.tool_calls):
         return None
+    lower = stepped_down(state, "unreadable")
+    if lower is not None:
+        return before_request(lower)
     error = ProtocolError("the reply holds tool calls, but none of them names a tool")
     return Fail(state=_with_text_turn(state, reply), error=error)
 
@@ -338,7 +359,14 @@ def _answer(state: RunState, reply: Reply) -> Step:
     read = state.rules.output.read(reply.text)
     if isinstance(read, Rejected):
         return _ask_again(state, read)
-    result = _result(state, ending, output=read.value, output_repairs=read.repairs)
+    form = held(state)
+    result = _result(
+        state,
+        ending,
+        output=read.value,
+        output_repairs=read.repairs,
+        output_source=form.by if form is not None else "prompt",
+    )
     return Finish(result=result)
 
 
@@ -400,6 +428,7 @@ def _result(state: RunState, termination: Termination | None, **more: Any) -> Ru
         messages=state.messages,
         model=state.model,
         termination=termination,
+        tool_format=state.format,
         **more,
     )
 

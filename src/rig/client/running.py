@@ -13,6 +13,8 @@ from types import MappingProxyType
 from typing import Any, Literal, Required, TypedDict, TypeVar, Unpack, overload
 
 from rig.agent.budget import Budget
+from rig.agent.capabilities import Profiled
+from rig.agent.ladder import ToolFormatChoice
 from rig.agent.request import Prompt
 from rig.agent.run import RunRequest, run
 from rig.agent.run_stream import RunStream, stream_run
@@ -48,6 +50,8 @@ class RunOptions(TypedDict, total=False):
     approve: Iterable[str]
     deps: object
     stream: bool
+    tool_format: ToolFormatChoice
+    profile: Profiled | None
 
 
 class RunMixin:
@@ -130,6 +134,8 @@ class RunMixin:
         approve: Iterable[str] = (),
         deps: object = None,
         stream: bool = False,
+        tool_format: ToolFormatChoice = "auto",
+        profile: Profiled | None = None,
     ) -> RunResult[Any]:
         """Run an agent: ask, run the tools it calls, give it the results, until it answers.
 
@@ -159,6 +165,10 @@ class RunMixin:
             deps: handed to tools as `context.deps`.
             stream: have replies streamed: the same result, and `on_event` is told of text, thoughts
                 and calls while they come; see also `run_stream`.
+            tool_format: how calls travel: native, heredoc, json, or auto, which begins with what `profile`
+                says works and steps down where the run's own replies show that it does not.
+            profile: what `client.profile()` returned, or `Capabilities`: chooses the format, and holds a
+                typed answer to its schema where the server enforces one.
 
         Returns:
             The answer, with transcript, calls and usage.
@@ -185,6 +195,8 @@ class RunMixin:
             "approve": approve,
             "deps": deps,
             "stream": stream,
+            "tool_format": tool_format,
+            "profile": profile,
         }
         return await run(self, self._run_request(prompt, given))
 

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
+from rig.agent.capabilities import Capabilities
 from rig.client.probes.facts import Tokenizer
 from rig.client.probes.finding import Enforcement, Finding, Honoured
 from rig.client.probes.judge_formats import Malformed
@@ -100,7 +101,25 @@ class EndpointProfile(BaseModel):
     tokens_per_s: Finding[float]
     tool_surface: ToolSurface
 
+    @property
+    def capabilities(self) -> Capabilities:
+        """What a run has to know of it: give the profile to `run` as `profile`.
+
+        A server that makes calls only where one is required counts as one without tools of its own: in a
+        run the model has to choose. What was not measured is not known.
+        """
+        support = self.tools.value
+        return Capabilities(
+            native_tools=None if support is None else support == "native",
+            grammar=_enforces(self.grammar),
+            json_schema=_enforces(self.json_schema),
+        )
+
     def findings(self) -> dict[str, Finding[Any]]:
         """All findings by name, in order: for a table."""
         values = ((name, getattr(self, name)) for name in type(self).model_fields)
         return {name: value for name, value in values if isinstance(value, Finding)}
+
+
+def _enforces(finding: Finding[Enforcement]) -> bool | None:
+    return None if finding.value is None else finding.value == "enforced"
