@@ -65,6 +65,7 @@ TESTED_AS_PART_OF = {
     "text/salvage/lfm.py": "text/salvage/test_salvage.py",
     "text/salvage/llama.py": "text/salvage/test_salvage.py",
     "text/salvage/loose_object.py": "text/salvage/test_salvage.py",
+    "text/salvage/message.py": "text/salvage/test_salvage.py",
     "text/salvage/minimax.py": "text/salvage/test_salvage.py",
     "text/salvage/mistral.py": "text/salvage/test_salvage.py",
     "text/salvage/objects.py": "text/salvage/test_salvage.py",

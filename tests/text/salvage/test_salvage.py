@@ -123,7 +123,7 @@ THOUGHTS = {
     "a draft, then the call": (f"Or {KIMI}? No.\n{KIMI}", f"Or {KIMI}? No.", 1),
     "a draft": (f"{KIMI} or not", None, 0),
     "another tool": (KIMI.replace("search", "find"), None, 0),
-    "cut": (KIMI[:110], None, 0),
+    "cut": (KIMI[:105], None, 0),
     "json": ('So:\n{"name":"search","arguments":{"q":"x"}}', None, 0),
     "nothing": ("", None, 0),
 }  # fmt: skip

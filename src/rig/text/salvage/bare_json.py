@@ -113,11 +113,9 @@ def _read_list(source: Source, start: int) -> Block | None:
     char = source.text[inside : inside + 1]
     if not char:
         return Block(end=inside, plain=True, unfinished=True)
-    if not source.is_line_start(start):
-        return _skip(source, start) if char == "{" else None
     if char == "{":
         return _read_object(source, start)
-    return _read_python_list(source, inside)
+    return _read_python_list(source, inside) if source.is_line_start(start) else None
 
 
 def _read_python_list(source: Source, start: int) -> Block | None:

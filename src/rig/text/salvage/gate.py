@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Literal
 
 from rig.text.reasoning_tags import find_tag
-from rig.text.salvage.bare_json import read_python_message
 from rig.text.salvage.calls import OfferedTool
+from rig.text.salvage.message import read_message
 from rig.text.salvage.offer import Offer
 from rig.text.salvage.quoting import CONTEXT_CHARS, closing_fence
 from rig.text.salvage.scanner import read_at
@@ -197,7 +197,7 @@ class SalvageGate:
         if not source.is_first(offset) or self._place() == "thought":
             return False
         first = source.skip_blanks(offset)
-        return first < len(source.text) and read_python_message(source, first) is not None
+        return first < len(source.text) and read_message(source, first) is not None
 
     def _before_prefix(self, source: Source, offset: int) -> int:
         """Where the end of the text begins that may become a mark."""

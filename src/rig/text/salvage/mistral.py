@@ -35,7 +35,7 @@ def _read(source: Source, start: int) -> Block | None:
             if char != "[" or source.lower.startswith(_MARKS, at)
             else _list(source, at)
         )
-    return _list(source, at) if char in "{[" else _slots(source, at)
+    return _list(source, at) if char in "{[" else read_slots(source, at)
 
 
 def _setting(source: Source) -> Setting:
@@ -50,8 +50,13 @@ def _list(source: Source, start: int) -> Block | None:
     return read_objects(source, start, _setting(source), CLOSERS)
 
 
-def _slots(source: Source, start: int) -> Block | None:
-    """One call after another: the name stands before its arguments, whatever is in those."""
+def read_slots(source: Source, start: int) -> Block | None:
+    """Read calls whose names stand before their arguments, whatever is in those.
+
+    Args:
+        source: the text.
+        start: index of the first name.
+    """
     block = _slot(source, start)
     if block is None or not block.calls:
         return block

@@ -31,11 +31,21 @@ ARGUMENT_KEYS: Final = (
     "tool_input",
     "params",
     "tool_args",
+    "tool_parameters",
+    "function_args",
+    "function_arguments",
     "kwargs",
 )
 """Where it has its arguments (NousResearch/hermes-agent 5867)."""
 
-ENVELOPE_KEYS: Final = ("tool_calls", "tool_call", "function_call", "function_calls", "tool_uses")
+ENVELOPE_KEYS: Final = (
+    "tool_calls",
+    "tool_call",
+    "function_call",
+    "function_calls",
+    "tool_uses",
+    "calls",
+)
 """What calls are wrapped in: OpenAI's own messages, as text."""
 
 FIRST_KEYS: Final = frozenset(
@@ -45,6 +55,8 @@ FIRST_KEYS: Final = frozenset(
 )
 """What the first key of an object must be for it to be a call. So a stream need not hold back an object
 that begins in any other way, and a call inside of other data is data."""
+
+_NESTING: Final = ("function", "tool", "action")
 
 MAX_ENVELOPES: Final = 3
 """Wrappers inside each other that are opened: a message, its `tool_calls`, and their `function`."""
@@ -109,7 +121,12 @@ def named_call(name: str, arguments: object, setting: Setting) -> Found:
         return _from_text(name, arguments, setting)
     if not isinstance(arguments, Mapping):
         return Found(problem="malformed")
-    text = arguments_json(cast("Mapping[str, object]", arguments))
+    given = cast("Mapping[str, object]", arguments)
+    if isinstance(given.get("properties"), dict) and "properties" not in setting.offer.properties(
+        name
+    ):
+        return Found(problem="malformed")  # the tool's own schema, which the model repeats
+    text = arguments_json(given)
     if not text:
         return Found(problem="malformed")
     call = SalvagedCall(name=name, arguments=text, dialect=setting.dialect, repairs=setting.repairs)
@@ -165,8 +182,8 @@ def _wrapped(wire: Mapping[str, object]) -> object:
 
 def _one(wire: Mapping[str, object], setting: Setting) -> Found | None:
     """The one call that an object is, None when it says none."""
-    function = wire.get("function")
-    inner = cast("Mapping[str, object]", function) if isinstance(function, dict) else wire
+    nested = next((wire[key] for key in _NESTING if isinstance(wire.get(key), dict)), wire)
+    inner = cast("Mapping[str, object]", nested)
     written = [source[key] for source in (inner, wire) for key in NAME_KEYS if key in source]
     names = [name for name in written if isinstance(name, str)]
     name = next((found for one in names if (found := setting.offer.find(one))), "")

@@ -16,6 +16,15 @@ _DEBRIS: Final = re.compile(r"(?:\s|```[a-z_]{0,16}|json(?=\s{0,8}[{\[]))*+", re
 _BETWEEN: Final = re.compile(r"[\s,;]*+")
 _STRAY: Final = re.compile(r"(?:\s*+[}\]])++")
 _NAME: Final = re.compile(r"[A-Za-z_][\w.\-]{0,127}(?::\d{1,4})?")
+_ELEMENT: Final = re.compile(
+    r"<(?:tool_|function_)?name>\s{0,8}(?P<name>[\w.\-]{1,128})\s{0,8}</(?:tool_|function_)?name>\s{0,8}"
+    r"<(?:tool_)?(?:arguments|parameters|args|input)>\s{0,8}(?=\{)",
+    re.IGNORECASE,
+)
+_ELEMENT_PREFIX: Final = re.compile(
+    r"<[a-z_]{0,16}(?:>\s{0,8}[\w.\-]{0,128}\s{0,8}(?:</?[a-z_]{0,16}(?:>\s{0,8}(?:<[a-z_]{0,16}(?:>\s{0,8})?)?)?)?)?",
+    re.IGNORECASE,
+)
 _CALL: Final = re.compile(r"call:(?=[\w.\-]{0,128}\{?)", re.IGNORECASE)
 
 
@@ -48,9 +57,13 @@ def read_payload(
         return read_objects(source, at, setting, closers)
     if source.mark_at(at):
         return Block(end=at)
+    if element := _ELEMENT.match(source.text, at):
+        name = source.offer.find(element["name"])
+        return read_named_object(source, element.end(), name, setting, closers)
     if char == "<":
-        rest = source.lower[at : at + 64]
+        rest = source.text[at : at + 64]
         cut = at + len(rest) == len(source.text) and ">" not in rest
+        cut = cut or _ELEMENT_PREFIX.fullmatch(source.text, at) is not None
         return Block(end=len(source.text), unfinished=True) if cut else None
     return _named(source, at, setting, closers)
 

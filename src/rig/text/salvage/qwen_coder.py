@@ -11,8 +11,10 @@ from rig.text.salvage.source import Source
 _NAME: Final = "qwen_coder"
 _FLAGS: Final = re.IGNORECASE | re.ASCII
 _TAGS: Final = Elements(
-    call=re.compile(rf"<function{NAMED}(?P<name>[\w.\-:]{{1,128}})[\"']?\s{{0,8}}>", _FLAGS),
-    call_prefix=re.compile(r"<function(?:[=\s][\w.\-:=\"'\s]{0,160})?", _FLAGS),
+    call=re.compile(
+        rf"<function{NAMED}(?P<name>[\w.\-:]{{1,128}})[\"']?\s{{0,8}}(?:>|,?(?=\s?\{{))", _FLAGS
+    ),
+    call_prefix=re.compile(r"<function(?:[=\s][\w.\-:=\"'\s]{0,160},?)?", _FLAGS),
     parameter=re.compile(
         rf"<(?:parameter|param|arg){NAMED}(?P<name>[^\"'<>\s]{{1,128}})[\"']?\s{{0,8}}>", _FLAGS
     ),

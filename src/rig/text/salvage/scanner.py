@@ -4,9 +4,9 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from rig.text.salvage.bare_json import read_python_message
 from rig.text.salvage.blocks import Block
 from rig.text.salvage.calls import Problem, SalvagedCall
+from rig.text.salvage.message import read_message
 from rig.text.salvage.quoting import is_shown
 from rig.text.salvage.remains import BY_LENGTH
 from rig.text.salvage.source import Source
@@ -15,7 +15,7 @@ from rig.text.stop_tokens import STOP_TOKENS
 
 _TAIL: Final = re.compile(
     rf"(?:\s*+(?:{'|'.join(map(re.escape, (*BY_LENGTH, *STOP_TOKENS)))}"
-    r"|</[a-z:|\uff5c]{0,12}(?:tool|function|invoke|param|arg)[a-z_]{0,16}>|(?<=\})[}\]]))*+",
+    r"|</[a-z:|\uff5c]{0,12}(?:tool|function|invoke|param|arg)[a-z_]{0,16}>|(?<=\})[}\]]|</?\|?[a-z_|/]{0,32}\Z))*+",
     re.IGNORECASE,
 )
 
@@ -89,8 +89,8 @@ class _Scanner:
     def run(self) -> Scan:
         source = self._source
         first = source.skip_blanks(0)
-        block = read_python_message(source, first) if first < self._end else None
-        if block is not None and block.calls:
+        block = read_message(source, first) if first < self._end else None
+        if block is not None and block.calls and end_of_tail(source.text, block.end) == self._end:
             return Scan(text="", calls=block.calls[:MAX_CALLS])
         position = 0
         for _ in range(MAX_MARKS):
