@@ -234,7 +234,7 @@ FOUND = {
 
 @pytest.mark.parametrize(("text", "found"), FOUND.values(), ids=FOUND.keys())
 def test_the_objects_of_a_text_are_found(text: str, found: list[str]) -> None:
-    assert [one.text for one in repair_objects(text)] == found
+    assert [one.text for one in repair_objects(text).found] == found
 
 
 @pytest.mark.parametrize(
@@ -252,8 +252,16 @@ def test_a_search_in_vain_is_bounded(text: str, monkeypatch: pytest.MonkeyPatch)
             return result
 
     monkeypatch.setattr(json_repair, "LooseScanner", Counting)
-    assert repair_objects(text) == ()
+    assert repair_objects(text).found == ()
     assert sum(work) <= (json_repair.SEARCH_FACTOR + 2) * len(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_broken"),
+    [("", False), ("{x}", False), ('{"a":1} {b:2}', False), ('{"a":1} {"b":', True), ('{"a": what}', True)],
+)  # fmt: skip
+def test_a_search_says_whether_it_saw_the_whole_text(text: str, is_broken: bool) -> None:
+    assert repair_objects(text).is_broken is is_broken
 
 
 ARRAYS = {
@@ -270,7 +278,7 @@ ARRAYS = {
 
 @pytest.mark.parametrize(("text", "found"), ARRAYS.values(), ids=ARRAYS.keys())
 def test_arrays_are_found_where_they_are_no_part_of_anything(text: str, found: list[str]) -> None:
-    assert [one.text for one in repair_arrays(text)] == found
+    assert [one.text for one in repair_arrays(text).found] == found
 
 
 @pytest.mark.parametrize("unit", ["[1] ", "[note] ", "[", "[{", "{[", "[a, "])

@@ -157,16 +157,14 @@ class _Reading(Generic[OutputT]):
     def _as_asked(self) -> Accepted[OutputT] | None:
         """An object as it was asked for."""
         check = self._output.check
-        objects = sorted(_outer_objects(self._text), key=_rank)[:MAX_CANDIDATES]
-        repaired = [one for one in objects if one.repairs]
-        for one in objects if repaired else ():
+        objects, strict = _objects(self._text)
+        for one in objects:
             if not self._is_worth_it(has_value='"value"' in one.text):
                 continue
             taken = self._trials.accept(check, one.text, "object")
             if taken:
                 return Accepted(value=taken[0], repairs=one.repairs)
-        strict = list(islice(find_json_objects(self._text), MAX_CANDIDATES))
-        self._found = [*strict, *(from_json(one.text) for one in repaired if _is_json(one.text))]
+        self._found = [*strict, *(from_json(one.text) for one in objects if _is_json(one.text))]
         return self._first_of(strict, check, "object")
 
     def _is_worth_it(self, *, has_value: bool) -> bool:
@@ -228,7 +226,7 @@ class _Reading(Generic[OutputT]):
         """A list with prose around it."""
         if not self._output.is_array or "value" in self._trials.problems:
             return None
-        return self._repaired(sorted(repair_arrays(strip_reasoning(self._text)), key=_rank))
+        return self._repaired(sorted(repair_arrays(strip_reasoning(self._text)).found, key=_rank))
 
     def _repaired(self, values: Sequence[Repair]) -> Accepted[OutputT] | None:
         for one in values[:MAX_CANDIDATES]:
@@ -261,14 +259,27 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _outer_objects(text: str) -> tuple[Repair, ...]:
-    """The objects of an answer, near-JSON too, none for one that is strict JSON as a whole."""
-    return () if _is_json(text) else repair_objects(strip_reasoning(text))
+def _objects(text: str) -> tuple[list[Repair], list[dict[str, Any]]]:
+    """The objects of an answer to try in order: those of the first search, and those inside of a broken one.
+
+    Strict ones that a search of their own finds inside of a broken object are tried last, and where nothing
+    is broken that search is not made.
+    """
+    if not _is_json(text):
+        outermost = repair_objects(strip_reasoning(text))
+        objects = sorted(outermost.found, key=_rank)[:MAX_CANDIDATES]
+        if not outermost.is_broken:
+            return objects, []
+        if not any(one.repairs for one in objects):
+            objects = []  # the search below finds them too, in the order of their lengths
+    else:
+        objects = []
+    return objects, list(islice(find_json_objects(text), MAX_CANDIDATES))
 
 
 def _rank(one: Repair) -> tuple[bool, int]:
-    """Strict before repaired ones, then the longest first."""
-    return bool(one.repairs), -len(one.text)
+    """Strict before repaired ones, then the longest first, in bytes."""
+    return bool(one.repairs), -len(one.text.encode())
 
 
 def output_for(kind: type[OutputT]) -> Output[OutputT]:

@@ -19,7 +19,7 @@ from typing import Any, Final, cast
 
 from rig.errors import InvalidJSONError, NotJSONError
 from rig.text.json_builder import build_json
-from rig.text.json_scanner import MAX_NUMBER_CHARS, JSONScanner
+from rig.text.json_scanner import MAX_NUMBER_CHARS, JSONScanner, scan_json
 from rig.text.reasoning import strip_reasoning
 
 SCAN_FACTOR: Final = 4
@@ -90,6 +90,20 @@ def find_json_objects(text: str) -> Iterator[dict[str, Any]]:
         text: content of a reply.
     """
     yield from _objects(strip_reasoning(text))
+
+
+def strict_end(text: str, start: int) -> int | None:
+    """Where the strict JSON object or array that begins at an index ends; None when there is none.
+
+    Args:
+        text: any text.
+        start: index of its opening bracket.
+    """
+    plain = _PLAIN.match(text, start)
+    if plain is not None:
+        return plain.end()
+    scan = scan_json(text, start)
+    return scan.end if scan.kind == "complete" else None
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:

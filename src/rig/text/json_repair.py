@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from rig.text.json_loose import COMMENT, LooseScanner, scan_loose
+from rig.text.json_object import strict_end
 from rig.text.json_scanner import scan_json
 
 RepairKind = Literal["valid", "repaired", "truncated", "hopeless"]
@@ -84,7 +85,20 @@ def repair_json(text: str, *, arrays: bool = False) -> Repair:
     return Repair(kind="repaired", text=loose.text, repairs=tuple(dict.fromkeys(repairs)))
 
 
-def repair_objects(text: str) -> tuple[Repair, ...]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outermost:
+    """The values in a text that are no part of another one.
+
+    Attributes:
+        found: the valid and the repaired ones, in order.
+        is_broken: the search ended before the text did, at a value that is cut or has several readings.
+    """
+
+    found: tuple[Repair, ...]
+    is_broken: bool = False
+
+
+def repair_objects(text: str) -> Outermost:
     """Make strict JSON of the objects in a text, whatever stands around them.
 
     Only objects that are no part of another one are looked at. The inside of a broken or a cut object
@@ -92,42 +106,45 @@ def repair_objects(text: str) -> tuple[Repair, ...]:
 
     Args:
         text: any text, without reasoning.
-
-    Returns:
-        The valid and the repaired ones, in order.
     """
-    return tuple(_outermost(text, _OBJECT))
+    return _outermost(text, _OBJECT)
 
 
-def repair_arrays(text: str) -> tuple[Repair, ...]:
+def repair_arrays(text: str) -> Outermost:
     """Make strict JSON of the arrays in a text, whatever stands around them.
 
     As `repair_objects`; an array inside of an object is a part of that.
 
     Args:
         text: any text, without reasoning.
-
-    Returns:
-        The valid and the repaired ones, in order.
     """
-    return tuple(one for one in _outermost(text, _CONTAINER) if one.text.startswith("["))
+    every = _outermost(text, _CONTAINER)
+    arrays = (one for one in every.found if one.text.startswith("["))
+    return Outermost(found=tuple(arrays), is_broken=every.is_broken)
 
 
-def _outermost(text: str, opening: re.Pattern[str]) -> Iterator[Repair]:
+def _outermost(text: str, opening: re.Pattern[str]) -> Outermost:
+    found: list[Repair] = []
     in_vain = 0
-    found = opening.search(text)
-    while found is not None and in_vain <= SEARCH_FACTOR * len(text):
-        scanner = LooseScanner(text, found.start())
-        loose = scanner.run()
-        if loose.kind == "complete":
-            kind: RepairKind = "repaired" if loose.repairs else "valid"
-            yield Repair(kind=kind, text=loose.text, repairs=loose.repairs)
-        elif loose.kind == "truncated" or loose.keyed:
-            break
+    begin = opening.search(text)
+    while begin is not None and in_vain <= SEARCH_FACTOR * len(text):
+        start = begin.start()
+        end = strict_end(text, start)
+        if end is not None:
+            found.append(Repair(kind="valid", text=text[start:end]))
         else:
-            in_vain += scanner.work
-        end = loose.end if loose.kind == "complete" else found.end()
-        found = opening.search(text, end)
+            scanner = LooseScanner(text, start)
+            loose = scanner.run()
+            if loose.kind == "complete":
+                end = loose.end
+                found.append(Repair(kind="repaired", text=loose.text, repairs=loose.repairs))
+            elif loose.kind == "truncated" or loose.keyed:
+                return Outermost(found=tuple(found), is_broken=True)
+            else:
+                in_vain += scanner.work
+                end = start + 1
+        begin = opening.search(text, end)
+    return Outermost(found=tuple(found), is_broken=begin is not None)
 
 
 def is_truncation(text: str) -> bool:
