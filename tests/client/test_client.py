@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 import httpx
 import pytest
+import respx
 
 from rig import (
     ChatOptions,
@@ -385,3 +386,11 @@ async def test_the_same_500_twice_is_enough_at_temperature_0(
             await client.complete(request)
     assert len(backend.requests) == sent
     assert caught.value.retryable is (sent == 5)
+
+
+async def test_a_mocked_httpx_is_seen_through_a_client_of_the_caller_s() -> None:
+    with respx.mock(assert_all_called=True) as router:
+        body = {"choices": [{"message": {"content": "hi"}}]}
+        router.post("http://mocked/v1/chat/completions").respond(json=body)
+        async with httpx.AsyncClient() as http, Client("http://mocked", http_client=http) as client:
+            assert (await client.run("hello", model="m", max_tokens=8)).text == "hi"
