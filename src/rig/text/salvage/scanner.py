@@ -85,6 +85,8 @@ class _Scanner:
         self._problem: Problem = ""
         self._removed: list[tuple[int, int]] = []
         self._end = len(source.text)
+        self._wrapper = self._wrapper_index = 0
+        self._wrapper_end = self._shown_end = -1
 
     def run(self) -> Scan:
         source = self._source
@@ -120,35 +122,39 @@ class _Scanner:
         if block.plain:
             return max(end, start + 1)
         if not block.calls and not block.problem:
-            self._remove(start, end)
+            self._wrap(start, end)
             return end
-        chain = self._chain(start)
+        begin, index = self._begin(start)
         behind = end_of_tail(source.text, end)
         source.charge(behind - end)
-        floor = self._removed[chain - 1][1] if chain else 0
-        begin = self._removed[chain][0] if chain < len(self._removed) else start
-        if is_shown(source.text, begin, behind, floor):
-            del self._removed[chain:]
+        floor = self._removed[index - 1][1] if index else 0
+        follows_shown = self._is_blank(self._shown_end, begin)
+        if follows_shown or is_shown(source.text, begin, behind, floor):
+            del self._removed[index:]
+            self._shown_end = behind
             return behind
+        self._shown_end = -1
         self._calls += block.calls
         self._problem = self._problem or block.problem
-        self._remove(start, behind)
+        self._removed.append((start, behind))
         return behind
 
-    def _chain(self, start: int) -> int:
-        """Index of the first of the wrappers that stand directly before a block."""
-        index = len(self._removed)
-        while (
-            index
-            and not self._calls
-            and not self._source.text[self._removed[index - 1][1] : start].strip()
-        ):
-            index -= 1
-            start = self._removed[index][0]
-        return index
-
-    def _remove(self, start: int, end: int) -> None:
+    def _wrap(self, start: int, end: int) -> None:
+        """Take a wrapper, or what is left of one; it belongs to the call that follows it directly."""
+        if not self._is_blank(self._wrapper_end, start):
+            self._wrapper, self._wrapper_index = start, len(self._removed)
+        self._wrapper_end = end
         self._removed.append((start, end))
+
+    def _begin(self, start: int) -> tuple[int, int]:
+        """Where a call begins with its wrappers, and the index of the first of them in the removed."""
+        wrapped = self._is_blank(self._wrapper_end, start)
+        self._wrapper_end = -1
+        return (self._wrapper, self._wrapper_index) if wrapped else (start, len(self._removed))
+
+    def _is_blank(self, start: int, end: int) -> bool:
+        """Whether there is something that ended at one index, and only blanks up to another."""
+        return start >= 0 and not self._source.text[start:end].strip()
 
     def _visible(self) -> str:
         """The text without what was removed; a seam is a blank, or a paragraph between lines."""
