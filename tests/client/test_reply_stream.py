@@ -106,12 +106,12 @@ def event(delta: dict[str, object], finish: str | None = None) -> bytes:
 
 
 def idle(client: Client) -> int:
-    count: int = client._http._client._transport.idle
+    count: int = client._http._route.pool.idle
     return count
 
 
 def in_use(client: Client) -> int:
-    count: int = client._http._client._transport.in_use
+    count: int = client._http._route.pool.in_use
     return count
 
 

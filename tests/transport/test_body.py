@@ -1,10 +1,10 @@
-"""Raw bodies of responses, whoever's client they came from."""
+"""Answers that came through a caller's client."""
 
 from collections.abc import AsyncIterator
 
 import httpx
 
-from rig.transport.body import MAX_LEFT_READS, Body, headers_of
+from rig.transport.body import MAX_LEFT_READS, ClientAnswer, joined_headers
 
 
 class Parts(httpx.AsyncByteStream):
@@ -22,7 +22,7 @@ class Parts(httpx.AsyncByteStream):
         self.closed += 1
 
 
-async def read_all(body: Body) -> list[bytes]:
+async def read_all(body: ClientAnswer) -> list[bytes]:
     parts: list[bytes] = []
     while (part := await body.read()) is not None:
         parts.append(part)
@@ -32,7 +32,7 @@ async def read_all(body: Body) -> list[bytes]:
 async def test_parts_come_raw_and_one_by_one() -> None:
     stream = Parts(b"\x1f\x8b", b"raw")
     response = httpx.Response(200, headers={"Content-Encoding": "gzip"}, stream=stream)
-    body = Body(response, ours=False)
+    body = ClientAnswer(response)
     assert body.encoding == "gzip"
     assert await read_all(body) == [b"\x1f\x8b", b"raw"]
     await body.close()
@@ -41,7 +41,7 @@ async def test_parts_come_raw_and_one_by_one() -> None:
 
 async def test_what_was_read_before_is_not_decoded_again() -> None:
     response = httpx.Response(200, json={"a": 1}, headers={"Content-Encoding": "identity"})
-    body = Body(response, ours=False)
+    body = ClientAnswer(response)
     assert body.encoding == ""
     assert await read_all(body) == [b'{"a":1}']
     await body.close()
@@ -49,7 +49,7 @@ async def test_what_was_read_before_is_not_decoded_again() -> None:
 
 async def test_an_unread_body_is_closed_without_being_read() -> None:
     stream = Parts(b"a", b"b")
-    body = Body(httpx.Response(200, stream=stream), ours=False)
+    body = ClientAnswer(httpx.Response(200, stream=stream))
     await body.close()
     assert stream.left == [b"a", b"b"]
     assert stream.closed == 1
@@ -57,7 +57,7 @@ async def test_an_unread_body_is_closed_without_being_read() -> None:
 
 async def test_an_early_close_ends_the_generators_below_within_a_bound() -> None:
     stream = Parts(*[b"x"] * (2 * MAX_LEFT_READS))
-    body = Body(httpx.Response(200, stream=stream), ours=False)
+    body = ClientAnswer(httpx.Response(200, stream=stream))
     await body.read()
     await body.close()
     assert stream.closed == 1
@@ -66,4 +66,4 @@ async def test_an_early_close_ends_the_generators_below_within_a_bound() -> None
 
 def test_repeated_headers_are_joined_and_odd_bytes_kept() -> None:
     raw = [(b"X-A", b"1"), (b"x-a", b"2"), (b"X-B", b"\xe9")]
-    assert headers_of(httpx.Response(200, headers=raw)) == {"x-a": "1, 2", "x-b": "\xe9"}
+    assert joined_headers(raw) == {"x-a": "1, 2", "x-b": "\xe9"}

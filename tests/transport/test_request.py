@@ -3,7 +3,7 @@
 import pytest
 
 from rig.errors import InvalidRequestError
-from rig.transport.request import chunk, encode_head, header_pairs
+from rig.transport.request import chunk, encode_head, head_template, header_pairs
 
 Pairs = list[tuple[bytes, bytes]]
 
@@ -123,3 +123,17 @@ def test_headers_http_cant_carry_are_refused(pair: tuple[str, str]) -> None:
     with pytest.raises(InvalidRequestError) as caught:
         header_pairs([pair])
     assert pair[1] not in str(caught.value) or pair[1] == "c"
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize("length", [0, 1, 65536])
+def test_a_template_makes_the_heads_that_are_encoded_one_by_one(method: str, length: int) -> None:
+    headers = [(b"x-a", b"1"), (b"authorization", b"Bearer k")]
+    template = head_template(method, b"/p?q=1", headers, host=b"h:1")
+    whole = encode_head(method, b"/p?q=1", headers, host=b"h:1", length=length)
+    assert template.head(length if length or method == "POST" else None) == whole
+
+
+def test_a_template_is_refused_like_a_head() -> None:
+    with pytest.raises(InvalidRequestError):
+        head_template("POST", b"/p", [(b"x-a", b"1\r\nx-b: 2")], host=b"h")

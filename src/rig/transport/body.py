@@ -1,8 +1,8 @@
-"""The raw body of an httpx response: read one by one, closed once, whoever's client it came from."""
+"""An answer that has begun: its head is there, its raw body is read one by one and closed once."""
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from contextlib import suppress
-from typing import cast
+from typing import Protocol, cast
 
 import anyio
 import httpx
@@ -15,13 +15,52 @@ MAX_LEFT_READS = 4096
 hands it out chunk by chunk; chunks of 16 bytes would be strange already."""
 
 
-class Body:
-    """The raw bytes of an answer that has begun, read one by one and closed once."""
+class Answer(Protocol):
+    """An answer that has begun, whoever's connection it comes over."""
 
-    __slots__ = ("_ended", "_parts", "_ready", "_response", "ours")
+    @property
+    def status(self) -> int:
+        """HTTP status."""
+        ...
 
-    def __init__(self, response: httpx.Response, *, ours: bool) -> None:
-        self.ours = ours
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Names in lower case; values of repeated names joined."""
+        ...
+
+    @property
+    def encoding(self) -> str:
+        """The coding the bytes are in."""
+        ...
+
+    @property
+    def minds_deadline(self) -> bool:
+        """Whether `read` ends at the deadline of the request by itself."""
+        ...
+
+    async def read(self) -> bytes | None:
+        """The next bytes, None at the end."""
+        ...
+
+    async def close(self) -> None:
+        """Release the answer; what is unread is not wanted any more."""
+        ...
+
+
+class ClientAnswer:
+    """An answer that came through a caller's client.
+
+    Args:
+        response: what its `send` returned, of httpx or httpx2.
+    """
+
+    __slots__ = ("_ended", "_parts", "_ready", "_response", "headers", "status")
+
+    minds_deadline = False
+
+    def __init__(self, response: httpx.Response) -> None:
+        self.status = response.status_code
+        self.headers: Mapping[str, str] = joined_headers(response.headers.raw)
         self._ended = False
         self._response = response
         # A mock or a hook has read it all, and httpx has decoded it.
@@ -33,7 +72,7 @@ class Body:
     @property
     def encoding(self) -> str:
         """The coding the bytes are in."""
-        return "" if self._ready is not None else self._response.headers.get("content-encoding", "")
+        return "" if self._ready is not None else self.headers.get("content-encoding", "")
 
     async def read(self) -> bytes | None:
         """The next bytes, None at the end."""
@@ -46,8 +85,8 @@ class Body:
         return raw
 
     async def close(self) -> None:
-        """Close the answer; over rig's own transport that needs no await, and can't be cancelled."""
-        if self.ours or self._ended:
+        """Close the answer, whatever is left of it."""
+        if self._ended:
             await self._response.aclose()
         else:
             with anyio.move_on_after(CLOSE_S, shield=True):
@@ -71,10 +110,14 @@ class Body:
                     break
 
 
-def headers_of(response: httpx.Response) -> dict[str, str]:
-    """Names in lower case; values of repeated names joined, as RFC 9110 5.3 has it."""
+def joined_headers(fields: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Names in lower case; values of repeated names joined, as RFC 9110 5.3 has it.
+
+    Args:
+        fields: names and values as they came.
+    """
     headers: dict[str, str] = {}
-    for raw_name, raw_value in response.headers.raw:
+    for raw_name, raw_value in fields:
         name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
     return headers

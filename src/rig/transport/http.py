@@ -1,33 +1,24 @@
-"""Requests to one endpoint over httpx: whole answers or streams of bytes, capped and timed.
+"""Requests to one endpoint: whole answers or streams of bytes, capped and timed, whatever their route.
 
 Rules for whoever edits this file: bodies are read raw and decoded by `limits`, never by httpx; what
 httpx raises is mapped by `foreign` and raised where no exception is being handled; no time-out scope
 is open while a caller's code runs.
 """
 
-import inspect
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Self, cast
+from typing import Any, Protocol, Self
 
 import anyio
-import httpx
 
-from rig.errors import (
-    InvalidRequestError,
-    NotConfiguredError,
-    ProtocolError,
-    ResponseTooLargeError,
-    RigError,
-)
-from rig.transport.body import Body, headers_of
+from rig.errors import ProtocolError, ResponseTooLargeError, RigError
+from rig.transport.body import Answer
 from rig.transport.foreign import rig_error_from
 from rig.transport.limits import ACCEPT_ENCODING, BodyDecoder
-from rig.transport.pool import DEADLINE, PoolTransport, origin_of
-from rig.transport.request import NEVER_SENT, header_pairs
+from rig.transport.request import header_pairs
+from rig.transport.routes import ClientRoute, Endpoint, Headers, PoolRoute, Route
 from rig.transport.timeouts import Deadline, Timeouts
-from rig.transport.urls import PrivateURL, join_url, parse_url
 from rig.version import VERSION
 
 __all__ = ["HTTP", "AsyncHTTPClient", "Response", "StreamResponse", "Timeouts"]
@@ -42,11 +33,6 @@ is 200-250 bytes of JSON."""
 CODED_STEP_BYTES = 2048
 """Bytes of a compressed stream that are decoded at a time. Deflate makes at most 1,032 of each, so whoever
 reads sees a bomb in pieces of 2 MB and can stop at the first."""
-
-MAX_URLS = 64
-"""URLs kept parsed. An endpoint has about ten paths."""
-
-Headers = Mapping[str, str] | Iterable[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +71,7 @@ class StreamResponse:
     """
 
     __slots__ = (
-        "_body",
+        "_answer",
         "_deadline",
         "_decoder",
         "_first",
@@ -98,16 +84,15 @@ class StreamResponse:
 
     def __init__(
         self,
-        response: httpx.Response,
-        body: Body,
+        answer: Answer,
         deadline: Deadline,
         *,
         max_bytes: int,
         max_body_bytes: int,
     ) -> None:
-        self.status = response.status_code
-        self.headers: Mapping[str, str] = headers_of(response)
-        self._body = body
+        self.status = answer.status
+        self.headers = answer.headers
+        self._answer = answer
         self._deadline = deadline
         self._max_bytes = max_bytes
         self._max_body_bytes = max_body_bytes
@@ -132,7 +117,7 @@ class StreamResponse:
     async def __anext__(self) -> bytes:
         decoder = self._decoder
         if decoder is None:
-            decoder = self._decoder = BodyDecoder(self._body.encoding, self._max_bytes)
+            decoder = self._decoder = BodyDecoder(self._answer.encoding, self._max_bytes)
         while (raw := self._undecoded or await self._read()) is not None:
             self._undecoded = b""
             if not decoder.identity and len(raw) > CODED_STEP_BYTES:
@@ -149,7 +134,7 @@ class StreamResponse:
             ResponseTooLargeError: it is larger than `max_response_bytes`.
             RigError: as `aiter`.
         """
-        self._decoder = decoder_for(self.status, self._body.encoding, self._max_body_bytes)
+        self._decoder = decoder_for(self.status, self._answer.encoding, self._max_body_bytes)
         if self._decoder is None:
             return b""
         parts: list[bytes] = []
@@ -169,14 +154,14 @@ class StreamResponse:
         """
         if not self._first:
             self._deadline.read_on(anyio.current_time())
-        if self._body.ours:
-            raw = await self._body.read()  # the transport minds the deadline
+        if self._answer.minds_deadline:
+            raw = await self._answer.read()  # the transport minds the deadline
             self._first = False
             return raw
         error: RigError | None = None
         with anyio.CancelScope(deadline=self._deadline.at):
             try:
-                raw = await self._body.read()
+                raw = await self._answer.read()
             except RigError:
                 raise
             except Exception as fault:
@@ -189,7 +174,7 @@ class StreamResponse:
 
 
 @dataclass(slots=True)
-class _Answer:
+class _Come:
     """An answer as far as it has come."""
 
     status: int = 0
@@ -228,24 +213,20 @@ class HTTP:
         timeouts: Timeouts = Timeouts(),
         max_response_bytes: int = MAX_RESPONSE_BYTES,
     ) -> None:
-        self._base = parse_url(base_url)
-        self._urls: dict[str, PrivateURL] = {}
-        self._foreign_urls: dict[str, Any] = {}  # the same, parsed by the caller's library
+        fields = {**_DEFAULT_HEADERS, **dict(header_pairs(headers))}
+        fields["accept-encoding"] = ACCEPT_ENCODING
+        endpoint = Endpoint(base_url, fields)
         self._timeouts = timeouts
         self._max_response_bytes = max_response_bytes
-        self._ours = http_client is None
-        self._client: Any = _checked(http_client) if http_client is not None else _own_client()
-        self._headers = httpx.Headers({**_DEFAULT_HEADERS, **dict(header_pairs(headers))})
-        self._headers["accept-encoding"] = ACCEPT_ENCODING
-        self._post_headers = self._headers.copy()
-        self._post_headers.setdefault("content-type", "application/json")
-        limits = {"connect": timeouts.connect_s, "read": None, "write": None, "pool": None}
-        if not self._ours:
-            limits["pool"] = timeouts.connect_s
-        self._extensions = {"timeout": limits}
+        self._route: Route
+        if http_client is None:
+            self._route = PoolRoute(endpoint, timeouts.connect_s)
+        else:
+            self._route = ClientRoute(http_client, endpoint, timeouts.connect_s)
 
     def __repr__(self) -> str:
-        return f"HTTP({'its own client' if self._ours else 'the client of the caller'})"
+        own = isinstance(self._route, PoolRoute)
+        return f"HTTP({'its own connections' if own else 'the client of the caller'})"
 
     async def post(self, path: str, body: bytes, headers: Headers = ()) -> Response:
         """Send a body and return the whole answer, whatever its status.
@@ -301,175 +282,91 @@ class HTTP:
         Raises:
             RigError: as `post`, but for what only reading finds.
         """
-        request = self._build(method, path, body, headers)
-        if uncoded:
-            request.headers["accept-encoding"] = "identity"
         deadline = Deadline(self._timeouts, anyio.current_time())
-        if self._ours:
-            request.extensions[DEADLINE] = deadline
         if max_bytes is None:
             max_bytes = STREAM_BYTES_PER_CAP * self._max_response_bytes
-        outcome: httpx.Response | RigError | None = None
+        outcome: Answer | RigError | None = None
         with anyio.CancelScope(deadline=deadline.at):
-            outcome = await self._send(request)
+            outcome = await self._route.send(
+                method, path, body, headers, deadline=deadline, uncoded=uncoded
+            )
         if outcome is None:
             raise deadline.error()
         if isinstance(outcome, RigError):
             raise outcome
-        response = Body(outcome, ours=self._ours)
         try:
             yield StreamResponse(
                 outcome,
-                response,
                 deadline,
                 max_bytes=max_bytes,
                 max_body_bytes=self._max_response_bytes,
             )
         finally:
-            await response.close()
+            await outcome.close()
 
     async def aclose(self) -> None:
-        """Close rig's own client and its connections; a caller's stays open."""
-        if self._ours:
-            await self._client.aclose()
+        """Close rig's own connections; a caller's client stays open."""
+        await self._route.aclose()
 
     async def _request(self, method: str, path: str, body: bytes, headers: Headers) -> Response:
-        request = self._build(method, path, body, headers)
         deadline = Deadline(self._timeouts, anyio.current_time())
-        answer = _Answer()
+        come = _Come()
         outcome: RigError | None = None
         with anyio.CancelScope(deadline=deadline.at) as scope:
-            outcome = await self._exchange(request, answer, deadline, scope)
-        if answer.complete or (answer.status >= 400 and not _is_too_large(outcome)):
+            outcome = await self._exchange(method, path, body, headers, come, deadline, scope)
+        if come.complete or (come.status >= 400 and not _is_too_large(outcome)):
             # An error status says more than the fault that cut its body short.
-            return Response(answer.status, answer.headers, b"".join(answer.parts))
+            return Response(come.status, come.headers, b"".join(come.parts))
         raise outcome or deadline.error()
 
     async def _exchange(
         self,
-        request: httpx.Request,
-        answer: "_Answer",
+        method: str,
+        path: str,
+        body: bytes,
+        headers: Headers,
+        come: _Come,
         deadline: Deadline,
         scope: anyio.CancelScope,
     ) -> RigError | None:
         """One request and its answer, filled in as it comes; what went wrong is returned."""
         try:
-            response = await self._send(request)
-            if isinstance(response, RigError):
-                return response
-            answer.status, answer.headers = response.status_code, headers_of(response)
-            body = Body(response, ours=self._ours)
+            answer = await self._route.send(method, path, body, headers, deadline=deadline)
+            if isinstance(answer, RigError):
+                return answer
+            come.status, come.headers = answer.status, answer.headers
             try:
-                await self._read_all(answer, body, deadline, scope)
+                await self._read_all(come, answer, deadline, scope)
             finally:
-                await body.close()
+                await answer.close()
         except RigError as error:
             return error
         except Exception as fault:
             if (mapped := rig_error_from(fault, "idle")) is None:
                 raise
             return mapped
-        answer.complete = True
+        come.complete = True
         return None
 
-    async def _send(self, request: httpx.Request) -> httpx.Response | RigError:
-        """Send until the head is there; what a foreign client raises is returned as ours.
-
-        Raises:
-            RigError: from rig's own transport.
-        """
-        try:
-            if self._ours:
-                own = cast("httpx.AsyncClient", self._client)
-                return await own.send(request, stream=True, auth=_NO_AUTH, follow_redirects=False)
-            sent = await self._client.send(request, stream=True, follow_redirects=False)
-            return cast("httpx.Response", sent)
-        except RigError:
-            raise
-        except Exception as fault:
-            if (error := rig_error_from(fault, "first_byte")) is None:
-                raise
-            return error
-
     async def _read_all(
-        self, answer: "_Answer", body: Body, deadline: Deadline, scope: anyio.CancelScope
+        self, come: _Come, answer: Answer, deadline: Deadline, scope: anyio.CancelScope
     ) -> None:
         """Read the body into the answer.
 
         Raises:
             RigError: it ended badly, or a time-out ended it.
         """
-        decoder = decoder_for(answer.status, body.encoding, self._max_response_bytes)
+        decoder = decoder_for(answer.status, answer.encoding, self._max_response_bytes)
         if decoder is None:
             return
-        while (raw := await body.read()) is not None:
-            answer.parts.append(decoder.feed(raw))
+        while (raw := await answer.read()) is not None:
+            come.parts.append(decoder.feed(raw))
             now = anyio.current_time()
             if now >= deadline.at:  # a flood leaves the loop no turn to deliver the scope's own
                 raise deadline.error()
             deadline.read_on(now)
             scope.deadline = deadline.at
-        answer.parts.append(decoder.finish())
-
-    def _build(self, method: str, path: str, body: bytes, headers: Headers) -> httpx.Request:
-        if getattr(self._client, "is_closed", False):
-            raise InvalidRequestError("the http client is closed: make requests before closing it")
-        url = self._urls.get(path) or self._url(path)
-        fields = self._post_headers if body or method == "POST" else self._headers
-        if headers and (own := header_pairs(headers)):
-            fields = httpx.Headers({**fields, **dict(own)})
-        if not self._ours:
-            return self._build_foreign(method, path, url, body, fields)
-        request = httpx.Request(
-            method,
-            url,
-            headers=fields,
-            stream=httpx.ByteStream(body),
-            extensions=self._extensions,
-        )
-        request.url = url  # httpx has made a plain URL of it, which it would log
-        return request
-
-    def _build_foreign(
-        self, method: str, path: str, url: PrivateURL, body: bytes, fields: httpx.Headers
-    ) -> httpx.Request:
-        """A request of the caller's client, with its headers, where ours don't say otherwise."""
-        failure: RigError | None = None
-        try:
-            request: httpx.Request = self._client.build_request(
-                method,
-                self._foreign_urls.get(path) or url.text,
-                content=body or None,
-                headers=fields.multi_items(),
-                extensions=self._extensions,
-            )
-        except Exception as fault:
-            if (failure := rig_error_from(fault, "first_byte")) is None:
-                raise
-        else:
-            for name in _ACCOUNT:
-                if name in request.headers:
-                    del request.headers[name]
-            if path not in self._foreign_urls and len(self._foreign_urls) < MAX_URLS:
-                self._foreign_urls[path] = type(request.url)(url.text)
-            return request
-        raise failure
-
-    def _url(self, path: str) -> PrivateURL:
-        """The URL of a path; a few are kept.
-
-        Raises:
-            InvalidRequestError: the path makes no valid URL, or leaves the endpoint's origin.
-        """
-        if path.startswith(("http://", "https://")):
-            url = parse_url(path)
-            if origin_of(url) != origin_of(self._base):
-                raise InvalidRequestError("a whole URL must be of the endpoint's own origin")
-        else:
-            url = PrivateURL(join_url(self._base, path))
-        if len(self._urls) < MAX_URLS:
-            self._urls[path] = url
-        return url
+        come.parts.append(decoder.finish())
 
 
 def decoder_for(status: int, content_encoding: str, max_bytes: int) -> BodyDecoder | None:
@@ -494,47 +391,3 @@ def decoder_for(status: int, content_encoding: str, max_bytes: int) -> BodyDecod
 
 
 _DEFAULT_HEADERS = {"accept": "application/json", "user-agent": f"rig/{VERSION}"}
-_ACCOUNT = frozenset(name for name in NEVER_SENT if name.startswith("openai-"))
-_NO_AUTH = httpx.Auth()
-
-
-class _NoCookies(httpx.Cookies):
-    """A jar that takes nothing, and saves the 13 us it takes to look for what to take."""
-
-    def extract_cookies(self, response: httpx.Response) -> None:
-        """Ignore them."""
-
-
-_NO_COOKIES = _NoCookies()
-
-
-class _OwnClient(httpx.AsyncClient):
-    """A client that keeps no cookies."""
-
-    @property
-    def cookies(self) -> httpx.Cookies:
-        return _NO_COOKIES
-
-    @cookies.setter
-    def cookies(self, cookies: object) -> None:
-        """Keep none of these either."""
-
-
-def _own_client() -> httpx.AsyncClient:
-    return _OwnClient(transport=PoolTransport(), trust_env=False, follow_redirects=False)
-
-
-def _checked(client: object) -> object:
-    """The caller's client, if it is one we can use.
-
-    Raises:
-        NotConfiguredError: it isn't.
-    """
-    send = getattr(client, "send", None)
-    if not callable(getattr(client, "build_request", None)) or not callable(send):
-        raise NotConfiguredError("http_client must be an httpx.AsyncClient or httpx2.AsyncClient")
-    if not inspect.iscoroutinefunction(send):
-        raise NotConfiguredError(
-            "http_client is a synchronous client; pass an httpx.AsyncClient instead"
-        )
-    return client

@@ -97,6 +97,46 @@ def encode_head(
     return RequestHead(data=data, length=declared, persistent=persistent)
 
 
+@dataclass(frozen=True, slots=True)
+class HeadTemplate:
+    """The head of requests that differ in nothing but the size of their body.
+
+    Attributes:
+        data: everything before the field that tells the size.
+    """
+
+    data: bytes
+
+    def head(self, length: int | None) -> RequestHead:
+        """The head of one of them.
+
+        Args:
+            length: size of its body in bytes; None for a request that has none.
+        """
+        if length is None:
+            return RequestHead(data=self.data + b"\r\n", length=0, persistent=True)
+        data = b"%bContent-Length: %d\r\n\r\n" % (self.data, length)
+        return RequestHead(data=data, length=length, persistent=True)
+
+
+def head_template(
+    method: str, target: bytes, headers: Iterable[tuple[bytes, bytes]], *, host: bytes
+) -> HeadTemplate:
+    """Encode what requests have in common.
+
+    Args:
+        method: as for `encode_head`.
+        target: as for `encode_head`.
+        headers: names and values, none of them about framing: `header_pairs` lets none through.
+        host: value of the Host field.
+
+    Raises:
+        InvalidRequestError: as for `encode_head`.
+    """
+    head = encode_head(method, target, headers, host=host, length=1)
+    return HeadTemplate(head.data.removesuffix(b"Content-Length: 1\r\n\r\n"))
+
+
 _FRAMING = frozenset({b"content-length", b"host", b"transfer-encoding"})
 
 

@@ -9,7 +9,7 @@ from rig.transport.pool import origin_of
 
 
 class PrivateURL(httpx.URL):
-    """A URL that doesn't show itself: httpx writes every request's into the log, keys in it and all."""
+    """A URL that doesn't show itself, be it in a log or in a traceback's variables: it may hold keys."""
 
     @property
     def text(self) -> str:
