@@ -228,18 +228,35 @@ async def test_f5_f7_what_only_looks_like_a_call_is_not_called(content: str) -> 
     assert result.text == content.rpartition("</think>")[2]
 
 
-async def test_f5_a_call_as_text_that_nobody_can_make_is_no_answer() -> None:
-    error = await fails_with(
-        ProtocolError, reply('<tool_call>{"name": "wether", "arguments": {}}</tool_call>')
-    )
+LOST: dict[str, tuple[str, type[RigError]]] = {
+    "another tool": (
+        '<tool_call>{"name": "wether", "arguments": {}}</tool_call>',
+        ProtocolError,
+    ),
+    "cut": ('<tool_call>{"name": "weather", "arguments": {"city": "Par', TruncatedToolCallError),
+}
+
+
+@pytest.mark.parametrize(("content", "kind"), LOST.values(), ids=LOST.keys())
+async def test_f5_a_call_as_text_that_nobody_can_make_is_no_answer(
+    content: str, kind: type[RigError]
+) -> None:
+    error = await fails_with(kind, reply(content), tool_format="native")
     assert error.reason == "tool_call"
-
-
-async def test_f5_a_call_as_text_that_was_cut_never_runs() -> None:
-    await fails_with(
-        TruncatedToolCallError, reply('<tool_call>{"name": "weather", "arguments": {"city": "Par')
-    )
     assert RAN == []
+
+
+@pytest.mark.parametrize(("content", "kind"), LOST.values(), ids=LOST.keys())
+async def test_f5_a_call_as_text_that_nobody_can_make_is_asked_for_in_another_form(
+    content: str, kind: type[RigError]
+) -> None:
+    result, _ = await run(
+        reply(content),
+        reply('{"name": "weather", "arguments": {"city": "Paris"}}'),
+        reply("18 degrees."),
+    )
+    assert RAN == [{"city": "Paris"}]
+    assert (result.text, result.tool_calls[0].call.origin) == ("18 degrees.", "json")
 
 
 async def test_f5_a_tool_that_writes_wants_a_proper_call() -> None:
