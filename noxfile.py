@@ -49,6 +49,13 @@ def httpx2(session: nox.Session) -> None:
 
 
 @nox.session
+def bench(session: nox.Session) -> None:
+    """Measure rig against what it is built on and its peers, and write the pages; or: -- --quick."""
+    session.install("uv", "matplotlib", "uvloop; platform_system != 'Windows'")
+    session.run("python", "-m", "benchmarks.run", *session.posargs)
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Style, formatting and the import contracts."""
     session.install(".[cli]", *group("lint"))

@@ -1,0 +1,192 @@
+"""Results as Markdown: the targets, and a table for each kind of number.
+
+python -m benchmarks.report        writes docs/benchmarks/results.md anew from results.json
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from benchmarks.environments import AIOHTTP, CLIENTS, FLOOR, RIG, ROOT, TRANSPORT
+from benchmarks.measures import IMPORT_FLOOR, MEASURES, TARGETS, Target
+
+Results = Mapping[str, Any]
+
+CPU_OF_REQUESTS = ("ask", "round", "round_100", "round_1000")
+CPU_OF_DELTAS = ("burst", "paced", "paced_200")
+SCALE = tuple(measure.key for measure in MEASURES if measure.key.startswith("scale_"))
+
+SHARE_US, CALL_US, IMPORT_X, CONSTRUCTION_MS, FLAT_X = 60.0, 25.0, 1.35, 0.2, 1.3
+
+
+def value(results: Results, key: str, driver: str, field: str = "cpu_us") -> float | None:
+    """The median of a number over the repetitions; None where there is none."""
+    cells = results["cells"].get(key, {}).get(driver, ())
+    return median(cell[field] for cell in cells) if cells else None
+
+
+def page(results: Results) -> str:
+    """The whole page."""
+    plots = "\n\n".join(
+        f"![{text}]({name}.svg)"
+        for name, text in (
+            ("agent_round", "CPU of an agent round, by client"),
+            ("delta", "CPU of a streamed delta, by client"),
+            ("scale", "CPU of an agent round, by number of agents"),
+        )
+    )
+    return (
+        "# Results\n\n"
+        "Written by `nox -s bench`; what the columns mean, and how they are measured, is on"
+        f" [the other page](index.md).\n\n{as_markdown(results)}\n## Plots\n\n{plots}\n"
+    )
+
+
+def as_markdown(results: Results) -> str:
+    """All tables."""
+    versions = ", ".join(f"{name} {number}" for name, number in sorted(results["versions"].items()))
+    parts = [
+        f"{results['date']}, {results['machine']}.\n\n{versions}.",
+        "## Targets\n\n" + _targets(results),
+        "## CPU of a request, an agent\n\n" + _cpu(results, CPU_OF_REQUESTS, 0),
+        "## CPU of a streamed delta\n\n" + _cpu(results, CPU_OF_DELTAS, 1),
+        "## Latency and memory\n\n" + _latency(results),
+        "## Start\n\n" + _start(results),
+    ]
+    if any(key in results["cells"] for key in SCALE):
+        parts.append("## Scaling\n\n" + _scale(results))
+    if results["failures"]:
+        said = "\n".join(f"- {what}: {how}" for what, how in results["failures"].items())
+        parts.append("## Not measured\n\n" + said)
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _targets(results: Results) -> str:
+    rows = [_target_row(results, target) for target in TARGETS]
+    rows += _derived_rows(results)
+    return _table(("measure", "target", "measured", "met"), [row for row in rows if row])
+
+
+def _target_row(results: Results, target: Target) -> Sequence[str]:
+    measured = value(results, target.key, target.driver, target.field)
+    floor = value(results, target.key, target.floor, target.field) if target.floor else 1.0
+    if measured is None or not floor:
+        return ()
+    return _row(target.title, measured / floor, target.bound, target.unit)
+
+
+def _row(title: str, measured: float, bound: float, unit: str) -> Sequence[str]:
+    shown: Callable[[float], str] = (
+        (lambda number: f"{number:.2f} x")
+        if unit == "x"
+        else (lambda number: f"{number:.3g} {unit}")
+    )
+    return (title, f"<= {shown(bound)}", shown(measured), "yes" if measured <= bound else "**no**")
+
+
+def _derived_rows(results: Results) -> list[Sequence[str]]:
+    rows: list[Sequence[str]] = []
+    whole, below = value(results, "ask", RIG), value(results, "share_ask", TRANSPORT)
+    if whole and below:
+        rows.append(_row("rig's own share of a request", whole - below, SHARE_US, "us"))
+    nine, one = value(results, "nine_calls", RIG), value(results, "round", RIG)
+    if nine and one:
+        rows.append(_row("rig's own share of a tool call", (nine - one) / 8, CALL_US, "us"))
+    imports = results["imports_ms"]
+    if RIG in imports and "floor" in imports:
+        ratio = median(imports[RIG]) / median(imports["floor"])
+        rows.append(_row("`import rig`, to httpx, anyio and pydantic", ratio, IMPORT_X, "x"))
+    made = value(results, "ask", RIG, "construction_s")
+    if made:
+        rows.append(_row("`Client(...)` for http", 1e3 * made, CONSTRUCTION_MS, "ms"))
+    costs = [cost for key in SCALE if (cost := value(results, key, RIG)) is not None]
+    if costs:
+        title = "cost of a run, most to least, at 1 to 5,000 agents"
+        rows.append(_row(title, max(costs) / min(costs), FLAT_X, "x"))
+    grown = _grown(results)
+    if grown is not None:
+        rows.append(_row("memory after 10,000 more runs", grown, 1.0, "MB"))
+    return rows
+
+
+def _grown(results: Results) -> float | None:
+    before = value(results, "ten_thousand", RIG, "rss_before_mb")
+    after = value(results, "ten_thousand", RIG, "rss_after_mb")
+    return None if before is None or after is None else after - before
+
+
+def _cpu(results: Results, keys: Sequence[str], digits: int) -> str:
+    titles = [measure.title for measure in MEASURES if measure.key in keys]
+    rows: list[list[str]] = []
+    for client in CLIENTS:
+        cells = [_with_ratio(results, key, client.driver, digits) for key in keys]
+        if any(cell != "-" for cell in cells):
+            rows.append([client.title, *cells])
+    return _table(("client", *titles), rows)
+
+
+def _with_ratio(results: Results, key: str, driver: str, digits: int) -> str:
+    measured, floor = value(results, key, driver), value(results, key, FLOOR)
+    if measured is None:
+        return "-"
+    ratio = f" ({measured / floor:.2f} x)" if floor else ""
+    return f"{measured:,.{digits}f}{ratio}"
+
+
+def _latency(results: Results) -> str:
+    rows: list[list[str]] = []
+    for client in CLIENTS:
+        one = [value(results, "round", client.driver, field) for field in ("p50_ms", "p99_ms")]
+        many = [
+            value(results, "round_1000", client.driver, field) for field in ("p50_ms", "p99_ms")
+        ]
+        peaks = [
+            value(results, key, client.driver, "peak_rss_mb") for key in ("round", "round_1000")
+        ]
+        cells = [
+            " / ".join("-" if number is None else f"{number:,.{digits}f}" for number in pair)
+            for pair, digits in ((one, 2), (many, 0), (peaks, 0))
+        ]
+        if any(number is not None for number in (*one, *many)):
+            rows.append([client.title, *cells])
+    head = (
+        "client",
+        "agent round: p50 / p99 ms",
+        "1,000 agents, 200 ms: p50 / p99 ms",
+        "peak memory, MB: 1 / 1,000 agents",
+    )
+    return _table(head, rows)
+
+
+def _start(results: Results) -> str:
+    rows: list[list[str]] = []
+    for client in CLIENTS:
+        times = results["imports_ms"].get(client.driver)
+        made = value(results, "ask", client.driver, "construction_s")
+        if times and made is not None:
+            rows.append([f"`{client.imports}`", f"{median(times):.0f}", f"{1e3 * made:.2f}"])
+    floor = results["imports_ms"].get("floor")
+    if floor:
+        rows.append([f"`{IMPORT_FLOOR}`", f"{median(floor):.0f}", ""])
+    return _table(("program", "import, ms of CPU", "the first client, ms of CPU"), rows)
+
+
+def _scale(results: Results) -> str:
+    titles = [measure.title for measure in MEASURES if measure.key in SCALE]
+    rows: list[list[str]] = []
+    for driver, title in ((RIG, "**rig**"), (AIOHTTP, "aiohttp")):
+        costs = [value(results, key, driver) for key in SCALE]
+        rows.append([title, *("-" if cost is None else f"{cost:,.0f}" for cost in costs)])
+    return _table(("client", *titles), rows)
+
+
+if __name__ == "__main__":
+    folder = ROOT / "docs" / "benchmarks"
+    kept = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    (folder / "results.md").write_text(page(kept), encoding="utf-8")

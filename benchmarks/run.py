@@ -1,0 +1,190 @@
+"""Run the benchmarks: `nox -s bench`, or `nox -s bench -- --quick`.
+
+Drivers take turns within each measure and each repetition, so that whatever else the machine does hits
+all of them; every cell is a process of its own. Only ratios within one run mean anything.
+"""
+
+import argparse
+import datetime as dt
+import json
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benchmarks.environments import CLIENTS, ENVIRONMENTS, ROOT, TRANSPORT, Client, Environments
+from benchmarks.machine import allow_files, described
+from benchmarks.measures import IMPORT_FLOOR, IMPORT_REPETITIONS, MEASURES, Measure, Size
+from benchmarks.plots import draw
+from benchmarks.report import as_markdown, page
+
+PAGES = ROOT / "docs" / "benchmarks"
+
+CELL_S = 300
+"""Seconds one cell may take. The slowest, 1,000 agents of a framework, needs 40."""
+
+HIDDEN = Client(driver=TRANSPORT, title="rig's transport alone", environment="rig", quick=True)
+
+Cells = dict[str, dict[str, list[dict[str, Any]]]]
+"""Results by measure and driver, one a repetition."""
+
+
+@contextmanager
+def server() -> Iterator[int]:
+    """The fake server as a process; its port."""
+    command = [sys.executable, "-m", "benchmarks.server"]
+    with subprocess.Popen(  # noqa: S603 our own arguments
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT, encoding="ascii"
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        yield int(process.stdout.readline().split()[1])
+        process.stdin.close()
+
+
+class Bench:
+    """One run of all measures.
+
+    Args:
+        environments: where the clients are installed.
+        quick: the short one.
+    """
+
+    def __init__(self, environments: Environments, *, quick: bool) -> None:
+        self._environments = environments
+        self._quick = quick
+        self._clients = [client for client in CLIENTS if client.quick or not quick]
+        self.versions: dict[str, str] = {}
+        self.cells: Cells = defaultdict(lambda: defaultdict(list))
+        self.imports: dict[str, list[float]] = defaultdict(list)
+        self.failures: dict[str, str] = {}
+
+    def prepare(self) -> None:
+        """Make the environments; clients whose environment can't be made are left out."""
+        for environment in ENVIRONMENTS:
+            if not any(client.environment == environment.name for client in self._clients):
+                continue
+            try:
+                self._environments.prepare(environment)
+                self.versions |= self._environments.versions(environment)
+            except subprocess.CalledProcessError:
+                self.failures[environment.name] = "can't be installed"
+        self._clients = [one for one in self._clients if one.environment not in self.failures]
+
+    def run(self, port: int) -> None:
+        """Measure everything."""
+        self._run_imports()
+        for measure in MEASURES:
+            size = measure.quick if self._quick else measure.full
+            if size is None:
+                continue
+            clients = self._clients_of(measure)
+            for repetition in range(size.repetitions):
+                turn = repetition % len(clients)
+                for client in (*clients[turn:], *clients[:turn]):
+                    self._run_cell(measure, size, client, port)
+            print(f"{measure.key:14}", *self._shown(measure, size), flush=True)
+
+    def _clients_of(self, measure: Measure) -> list[Client]:
+        if not measure.drivers:
+            return self._clients
+        known = {client.driver: client for client in (*self._clients, HIDDEN)}
+        return [known[driver] for driver in measure.drivers if driver in known]
+
+    def _run_cell(self, measure: Measure, size: Size, client: Client, port: int) -> None:
+        plan = {
+            "driver": client.driver,
+            "operation": measure.operation,
+            "url": f"http://127.0.0.1:{port}/{measure.scenario(size)}",
+            "agents": measure.agents,
+            "runs": size.runs,
+            "warm_up": measure.warm_up,
+            "expects": measure.expects(size),
+        }
+        out = self._python(client.environment, "-m", "benchmarks.cell", json.dumps(plan))
+        if out is None:
+            self.failures[f"{client.driver} {measure.key}"] = "failed"
+            return
+        cell: dict[str, Any] = json.loads(out)
+        cell["cpu_us"] = 1e6 * cell["cpu_s"] / cell["operations"] / (size.deltas or 1)
+        cell["p50_ms"], cell["p99_ms"] = 1e3 * cell["p50_s"], 1e3 * cell["p99_s"]
+        self.cells[measure.key][client.driver].append(cell)
+
+    def _run_imports(self) -> None:
+        wanted = [
+            (one.driver, one.environment, one.imports) for one in self._clients if one.imports
+        ]
+        wanted.append(("floor", "rig", IMPORT_FLOOR))
+        for _ in range(IMPORT_REPETITIONS):
+            for driver, environment, statement in wanted:
+                code = f"import time; t = time.process_time(); {statement}; print(time.process_time() - t)"
+                out = self._python(environment, "-c", code)
+                if out is not None:
+                    self.imports[driver].append(1e3 * float(out))
+
+    def _python(self, environment: str, *arguments: str) -> str | None:
+        """What a program printed, None when it failed."""
+        command = [self._environments.python(environment), *arguments]
+        variables = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}  # else each import would compile
+        try:
+            done = subprocess.run(  # noqa: S603 our own arguments
+                command,
+                cwd=ROOT,
+                env=variables,
+                capture_output=True,
+                encoding="utf-8",
+                timeout=CELL_S,
+                check=True,
+            )
+        except subprocess.TimeoutExpired:
+            print(f"{environment}: took longer than {CELL_S} s", file=sys.stderr)
+            return None
+        except subprocess.CalledProcessError as error:
+            print(f"{environment}: {error.stderr[-2000:]}", file=sys.stderr)
+            return None
+        return done.stdout
+
+    def _shown(self, measure: Measure, size: Size) -> Iterator[str]:
+        for driver, cells in self.cells[measure.key].items():
+            yield f"{driver} {median(cell['cpu_us'] for cell in cells):.{1 if size.deltas else 0}f}"
+
+    def results(self) -> dict[str, Any]:
+        """Everything that was measured, as JSON has it."""
+        return {
+            "date": dt.datetime.now(tz=dt.UTC).date().isoformat(),
+            "machine": described(),
+            "quick": self._quick,
+            "versions": self.versions,
+            "imports_ms": dict(self.imports),
+            "cells": {key: dict(drivers) for key, drivers in self.cells.items()},
+            "failures": self.failures,
+        }
+
+
+def main() -> None:
+    """Run, print, and write what a full run finds."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="two minutes, printed only")
+    parser.add_argument("--environments", type=Path, default=ROOT / ".nox" / "bench-environments")
+    arguments = parser.parse_args()
+    allow_files(20_000)
+    bench = Bench(Environments(arguments.environments), quick=arguments.quick)
+    bench.prepare()
+    with server() as port:
+        bench.run(port)
+    results = bench.results()
+    print(as_markdown(results))
+    if not arguments.quick:
+        PAGES.mkdir(exist_ok=True)
+        (PAGES / "results.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        (PAGES / "results.md").write_text(page(results), encoding="utf-8")
+        draw(results, PAGES)
+
+
+if __name__ == "__main__":
+    main()
