@@ -24,7 +24,7 @@ def with_typed_dicts(hint: Any) -> Any:  # noqa: ANN401  type expressions have n
     if typing.is_typeddict(hint) and type(hint).__module__ == "typing":
         hints = typing.get_type_hints(hint, include_extras=True)
         fields = {
-            name: _required(name, with_typed_dicts(kind), hint.__required_keys__)
+            name: _required(name, kind, hint.__required_keys__)
             for name, kind in hints.items()
         }
         return _typed_dict(hint.__name__, fields)
@@ -48,4 +48,5 @@ _CONTAINERS: frozenset[object] = frozenset({list, dict, set, frozenset, tuple})
 def _required(name: str, hint: Any, required: frozenset[str]) -> Any:  # noqa: ANN401  type expressions have no type
     while get_origin(hint) in {typing.Required, typing.NotRequired}:
         hint = get_args(hint)[0]
+    hint = with_typed_dicts(hint)
     return hint if name in required else typing.NotRequired[hint]
