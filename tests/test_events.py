@@ -8,6 +8,7 @@ import pytest
 
 from rig.errors import Backpressure, UpstreamError
 from rig.events import (
+    ConstraintRefused,
     OutputRejected,
     ReplyReceived,
     RetryEvent,
@@ -16,6 +17,7 @@ from rig.events import (
     RunResult,
     Termination,
     ToolFinished,
+    ToolFormatChanged,
     ToolOutcome,
     ToolStarted,
 )
@@ -30,6 +32,8 @@ EVENTS: list[Any] = [
     ToolStarted(call=CALL),
     ToolFinished(outcome=OUTCOME),
     OutputRejected(problem="no"),
+    ToolFormatChanged(previous="native", current="json", reason="salvaged"),
+    ConstraintRefused(constraint="schema", purpose="output"),
     RunFinished(result=RunResult(text="x")),
     RetryEvent(kind="429", attempt=1, backpressure=Backpressure(waiting=2)),
 ]

@@ -10,6 +10,7 @@ from rig.errors import InvalidRequestError
 from rig.messages import ToolCall
 from rig.model import CallDelta, Delta, Reply, ReplyStream, ToolSpec
 from rig.text.heredoc_gate import HeredocGate
+from rig.text.json_gate import JSONCallGate
 from rig.text.salvage import SalvageGate
 
 
@@ -31,7 +32,7 @@ class FormatStream:
         self._form = form
         self._tools = tools
         self._shown: list[str] = []
-        self._gate = _Gate(tools)
+        self._gate = _Gate(form, tools)
         self._ready: deque[Delta] = deque()
         self._last: Delta | None = None
         self._reply: Reply | None = None
@@ -78,7 +79,7 @@ class FormatStream:
         """Put aside the end of the reply, and show of everything else what is no call."""
         if delta.retracted:
             self._retract()
-            self._gate = _Gate(self._tools)
+            self._gate = _Gate(self._form, self._tools)
         if delta.reasoning or delta.tool_call is not None:
             self._ready.append(Delta(reasoning=delta.reasoning, tool_call=delta.tool_call))
         self._show(self._gate.feed(delta.text))
@@ -115,16 +116,19 @@ class FormatStream:
 
 
 class _Gate:
-    """Lets text through that begins and ends with a word and can be no call in any format."""
+    """Lets text through that begins and ends with a word and can be no call.
 
-    def __init__(self, tools: Sequence[ToolSpec]) -> None:
-        self._marks = HeredocGate()
+    Neither in the format that was asked for nor in what the model may have learned.
+    """
+
+    def __init__(self, form: ToolFormat, tools: Sequence[ToolSpec]) -> None:
+        self._asked_for = JSONCallGate() if form.name == "json" else HeredocGate()
         self._calls = SalvageGate(offered_tools(tools))
         self._begun = False
         self._space: list[str] = []
 
     def feed(self, chunk: str) -> str:
-        text = "".join(self._calls.feed(self._marks.feed(chunk)))
+        text = "".join(self._calls.feed(self._asked_for.feed(chunk)))
         word = text.strip()
         if not word:
             self._space.append(text)

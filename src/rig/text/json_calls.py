@@ -21,7 +21,8 @@ MAX_CALL_DEPTH: Final = 100
 
 _BEGIN = re.compile(r"^[ \t]*(?:\[\s*)?(?=\{)", re.MULTILINE)
 _NEXT = re.compile(r"[\s,]*(?=\{)")
-_FENCE = re.compile(r"^[ \t]*(?:`{3,}\w*|[\[\],])[ \t\r]*(?:\n|\Z)", re.MULTILINE)
+# The tags are Hermes' and Qwen's: a model that has learned them writes them around what it is asked for.
+_FRAME = re.compile(r"^[ \t]*(?:`{3,}\w*|[\[\],]|</?tool_calls?>)[ \t\r]*(?:\n|\Z)", re.MULTILINE)
 _HEAD = re.compile(r'\{\s*"name"\s*:\s*"(?P<name>[A-Za-z0-9_\-]{1,64})"\s*(?:,|\Z)')
 _NAME = re.compile(r"[A-Za-z0-9_\-]{1,64}")
 _KEYS: Final = frozenset({"name", "arguments"})
@@ -92,7 +93,7 @@ class _Reader:
             position = end
         prose = "".join([*self.prose, self.text[position:]])
         if self.written:
-            prose = _FENCE.sub("", prose)
+            prose = _FRAME.sub("", prose)
         return HeredocReply(text=prose.strip(), written=tuple(self.written))
 
     def _begin(self, position: int, *, follows: bool) -> re.Match[str] | None:

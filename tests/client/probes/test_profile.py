@@ -5,9 +5,11 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import ValidationError
 
+from rig.agent.capabilities import Capabilities, Profiled
 from rig.client.probes.facts import Facts
-from rig.client.probes.finding import Finding
+from rig.client.probes.finding import Enforcement, Finding
 from rig.client.probes.judge import judge_profile
+from rig.client.probes.judge_tools import ToolSupport
 from rig.client.probes.known import Known
 from rig.client.probes.observed import Failure, Observed
 from rig.client.probes.profile import EndpointProfile
@@ -51,3 +53,38 @@ def test_the_representation_shows_no_words_of_the_endpoint() -> None:
     made = profile()
     assert made.grammar.detail == "its words"
     assert "its words" not in repr(made) + str(made)
+
+
+@pytest.mark.parametrize(
+    ("support", "native"),
+    [
+        ("native", True),
+        ("forced", False),
+        ("auto_refused", False),
+        ("text", False),
+        ("dropped", False),
+        ("refused", False),
+        ("none", False),
+        (None, None),
+    ],
+)
+def test_only_calls_that_come_unforced_count_as_tools_for_a_run(
+    support: ToolSupport | None, native: bool | None
+) -> None:
+    finding = Finding[ToolSupport](value=support, evidence="x")
+    made = profile().model_copy(update={"tools": finding})
+    assert made.capabilities.native_tools is native
+
+
+@pytest.mark.parametrize(
+    ("found", "known"), [("enforced", True), ("ignored", False), ("refused", False), (None, None)]
+)
+def test_a_run_relies_on_a_form_that_is_enforced(
+    found: Enforcement | None, known: bool | None
+) -> None:
+    finding = Finding[Enforcement](value=found, evidence="x")
+    made = profile().model_copy(update={"grammar": finding, "json_schema": finding})
+    assert made.capabilities == Capabilities(
+        native_tools=made.capabilities.native_tools, grammar=known, json_schema=known
+    )
+    assert isinstance(made, Profiled)

@@ -1,0 +1,448 @@
+"""Runs whose calls travel in other forms than the server's own, and typed answers held to theirs."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from rig.agent.capabilities import Capabilities
+from rig.agent.history import prepare
+from rig.agent.request import RunRequest
+from rig.agent.run import run
+from rig.agent.tools import tool
+from rig.errors import (
+    InvalidRequestError,
+    IterationLimitError,
+    NotConfiguredError,
+    ProtocolError,
+    RigError,
+    ServerError,
+)
+from rig.events import (
+    ConstraintRefused,
+    RoundStarted,
+    RunEvent,
+    RunResult,
+    TextDelta,
+    ToolCallFinished,
+    ToolFormatChanged,
+)
+from rig.messages import Message, ToolCall
+from rig.model import ChatOptions, ChatRequest, Reply
+from rig.testing import ScriptedModel
+
+GRAMMAR = Capabilities(grammar=True)
+NO_TOOLS = Capabilities(native_tools=False, grammar=True, json_schema=True)
+STREAMS = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+
+
+@tool
+async def weather(city: str) -> str:
+    """Look up the weather of a city."""
+    return f"18 degrees in {city}"
+
+
+@tool(effect="write")
+async def note(text: str) -> str:
+    """Write a note."""
+    return f"wrote {text}"
+
+
+class City(BaseModel):
+    name: str
+    people: int
+
+
+async def tell(
+    model: ScriptedModel, *, tools: Any = (weather,), **options: Any
+) -> tuple[RunResult[Any], list[RunEvent]]:
+    events: list[RunEvent] = []
+    request: RunRequest[Any] = RunRequest(
+        "Weather?", model="m", max_tokens=99, tools=tools, on_event=events.append, **options
+    )
+    return await run(model, request), events
+
+
+def changes(events: list[RunEvent]) -> list[tuple[str, str, str]]:
+    return [
+        (event.previous, event.current, event.reason)
+        for event in events
+        if isinstance(event, ToolFormatChanged)
+    ]
+
+
+def calling(*calls: ToolCall) -> Reply:
+    return Reply(tool_calls=calls, finish_reason="tool_calls")
+
+
+def native(arguments: str = '{"city": "Rome"}', **fields: Any) -> Reply:
+    return calling(ToolCall(name="weather", arguments=arguments, **fields))
+
+
+HEREDOC = 'I look.\n@@call weather\n{city: "Oslo"}\n@@end\n'
+JSON = 'I look.\n{"name": "weather", "arguments": {"city": "Oslo"}}'
+CUT = native('{"city": "Ro')
+SALVAGED = native(origin="hermes")
+
+
+# One format for the whole run
+
+
+@STREAMS
+@pytest.mark.parametrize(("form", "text"), [("heredoc", HEREDOC), ("json", JSON)])
+async def test_a_run_in_another_format_is_the_same_run(form: Any, text: str, stream: bool) -> None:
+    model = ScriptedModel(text, "It is warm.")
+    result, events = await tell(model, tool_format=form, stream=stream)
+    assert (result.text, result.iterations, result.tool_format) == ("It is warm.", 2, form)
+    outcome = result.tool_calls[0]
+    assert (outcome.call.origin, outcome.content) == (form, "18 degrees in Oslo")
+    assert changes(events) == []
+    assert all(request.tools == () for request in model.requests)
+    # The transcript is what it is in any other run: it goes on in any format.
+    turns = [(turn.role, turn.text, len(turn.tool_calls)) for turn in result.messages]
+    assert turns == [
+        ("user", "Weather?", 0),
+        ("assistant", "I look.", 1),
+        ("tool", "18 degrees in Oslo", 0),
+        ("assistant", "It is warm.", 0),
+    ]
+    assert prepare(tuple(result.messages)) == result.messages
+
+
+@pytest.mark.parametrize(("form", "text"), [("heredoc", HEREDOC), ("json", JSON)])
+async def test_readers_of_a_stream_see_no_call_but_are_told_of_it(form: Any, text: str) -> None:
+    model = ScriptedModel(text, "It is warm.")
+    _, events = await tell(model, tool_format=form, stream=True)
+    seen: list[str] = []
+    for event in events:
+        match event:
+            case RoundStarted():
+                seen.append("")
+            case TextDelta():
+                seen[-1] += event.text
+    assert seen == ["I look.", "It is warm."]
+    told = [event for event in events if isinstance(event, ToolCallFinished)]
+    assert [(event.name, event.arguments) for event in told] == [("weather", '{"city": "Oslo"}')]
+
+
+async def test_a_history_goes_on_in_every_format() -> None:
+    result, _ = await tell(ScriptedModel(HEREDOC, "It is warm."), tool_format="heredoc")
+    for form in ("native", "json", "heredoc"):
+        model = ScriptedModel("Done.")
+        await tell(model, tool_format=form, history=result.messages)
+        sent = model.requests[0].messages
+        assert any(turn.tool_calls for turn in sent) is (form == "native")
+        assert any("18 degrees" in turn.text for turn in sent)
+
+
+@pytest.mark.parametrize(
+    ("profile", "has_grammar"),
+    [(None, True), (GRAMMAR, True), (Capabilities(grammar=False), False)],
+)
+async def test_heredoc_takes_a_grammar_unless_none_is_enforced(
+    profile: Capabilities | None, has_grammar: bool
+) -> None:
+    model = ScriptedModel("Hi.")
+    await tell(model, tool_format="heredoc", profile=profile)
+    assert (model.requests[0].options.grammar is not None) is has_grammar
+
+
+@STREAMS
+async def test_a_grammar_that_is_refused_is_left_out_and_told(stream: bool) -> None:
+    model = ScriptedModel(InvalidRequestError("x", status=400), HEREDOC, "It is warm.")
+    result, events = await tell(model, tool_format="heredoc", stream=stream)
+    assert (result.text, result.iterations) == ("It is warm.", 2)
+    assert [request.options.grammar is not None for request in model.requests] == [
+        True,
+        False,
+        False,
+    ]
+    told = [event for event in events if isinstance(event, ConstraintRefused)]
+    assert told == [ConstraintRefused(constraint="grammar", purpose="tools")]
+
+
+async def test_no_tools_are_read_out_of_the_text_of_a_run_that_has_none() -> None:
+    result, _ = await tell(ScriptedModel(HEREDOC), tools=(), tool_format="heredoc")
+    assert (result.text, result.tool_calls) == (HEREDOC, ())
+
+
+@pytest.mark.parametrize("form", ["heredoc", "json"])
+async def test_the_last_reply_shows_no_call_either(form: Any) -> None:
+    text = HEREDOC if form == "heredoc" else JSON
+    model = ScriptedModel(text, text)
+    result, _ = await tell(model, tool_format=form, max_iterations=1, on_limit="answer")
+    assert (result.text, len(result.tool_calls)) == ("I look.", 1)
+    with pytest.raises(IterationLimitError):
+        await tell(
+            ScriptedModel(text, text[8:]), tool_format=form, max_iterations=1, on_limit="answer"
+        )
+
+
+# auto
+
+
+@pytest.mark.parametrize(
+    ("profile", "form"),
+    [
+        (None, "native"),
+        (Capabilities(native_tools=True, grammar=True), "native"),
+        (NO_TOOLS, "heredoc"),
+        (Capabilities(native_tools=False), "json"),
+    ],
+)
+async def test_auto_begins_with_what_the_profile_says(
+    profile: Capabilities | None, form: str
+) -> None:
+    model = ScriptedModel("Hi.")
+    result, _ = await tell(model, profile=profile)
+    assert result.tool_format == form
+    assert bool(model.requests[0].tools) is (form == "native")
+
+
+@STREAMS
+@pytest.mark.parametrize(
+    ("replies", "profile", "wanted"),
+    [
+        ([native(), native()], GRAMMAR, []),
+        ([CUT, native(), CUT, native()], GRAMMAR, []),
+        ([native('{"town": 1}'), native('{"town": 1}')], GRAMMAR, []),
+        ([CUT, CUT], GRAMMAR, [("native", "heredoc", "refused")]),
+        ([SALVAGED, SALVAGED], GRAMMAR, [("native", "heredoc", "salvaged")]),
+        ([SALVAGED, CUT], None, [("native", "json", "refused")]),
+        (
+            [CUT, CUT, "@@call weather\n[1]\n@@end", "@@call weather\n[1]\n@@end"],
+            GRAMMAR,
+            [("native", "heredoc", "refused"), ("heredoc", "json", "refused")],
+        ),
+        ([CUT, CUT, JSON, CUT, JSON], None, [("native", "json", "refused")]),
+        (
+            [NotConfiguredError("x", status=400, reason="tools_off")],
+            None,
+            [("native", "json", "unsupported")],
+        ),
+        ([ServerError("x", status=500, reason="tool_call")], GRAMMAR, [("native", "heredoc", "unreadable")]),
+        ([native(), ProtocolError("x", reason="tool_call")], None, [("native", "json", "unreadable")]),
+        ([calling(ToolCall(name=""))], None, [("native", "json", "unreadable")]),
+    ],
+    ids=[
+        "good calls",
+        "never two in a row",
+        "calls that do not fit",
+        "cut calls",
+        "calls out of text",
+        "one of each",
+        "down to the lowest",
+        "never up again",
+        "a server without tools",
+        "a call the server could not read",
+        "a call rig could not read",
+        "a call without a name",
+    ],
+)  # fmt: skip
+async def test_a_run_steps_down_on_evidence(
+    replies: list[Any],
+    profile: Capabilities | None,
+    wanted: list[tuple[str, str, str]],
+    stream: bool,
+) -> None:
+    model = ScriptedModel(*replies, "It is warm.")
+    result, events = await tell(model, profile=profile, stream=stream)
+    assert changes(events) == wanted
+    assert result.text == "It is warm."
+    assert result.tool_format == (wanted[-1][1] if wanted else "native")
+    assert model.unused == 0
+    assert prepare(tuple(result.messages)) == result.messages
+
+
+async def test_the_event_comes_before_the_round_that_is_different() -> None:
+    model = ScriptedModel(SALVAGED, SALVAGED, HEREDOC, "It is warm.")
+    result, events = await tell(model, profile=GRAMMAR)
+    kinds = [event for event in events if isinstance(event, RoundStarted | ToolFormatChanged)]
+    assert isinstance(kinds[2], ToolFormatChanged)
+    assert [bool(request.tools) for request in model.requests] == [True, True, False, False]
+    assert [outcome.call.origin for outcome in result.tool_calls] == ["hermes", "hermes", "heredoc"]
+
+
+async def test_a_tool_that_takes_no_salvaged_calls_is_reached_a_rung_lower() -> None:
+    refused = calling(ToolCall(name="note", arguments='{"text": "a"}', origin="hermes"))
+    written = '@@call note\n{text: "a"}\n@@end'
+    model = ScriptedModel(refused, refused, written, "Noted.")
+    result, _ = await tell(model, tools=(note,), profile=GRAMMAR)
+    assert [outcome.executed for outcome in result.tool_calls] == [False, False, True]
+    assert result.text == "Noted."
+
+
+@pytest.mark.parametrize(
+    ("form", "replies"),
+    [
+        ("native", [CUT, CUT, CUT]),
+        ("heredoc", ["@@call weather\n[1]\n@@end"] * 3),
+    ],
+)
+async def test_a_chosen_format_is_kept_whatever_comes(form: Any, replies: list[Any]) -> None:
+    result, events = await tell(ScriptedModel(*replies, "Done."), tool_format=form, profile=GRAMMAR)
+    assert (changes(events), result.tool_format) == ([], form)
+
+
+async def test_a_server_that_also_refuses_the_other_format_ends_the_run() -> None:
+    model = ScriptedModel(
+        NotConfiguredError("x", reason="tools_off"), NotConfiguredError("x", reason="tools_off")
+    )
+    with pytest.raises(NotConfiguredError) as caught:
+        await tell(model)
+    assert len(model.requests) == 2
+    assert caught.value.result is not None
+    assert caught.value.result.iterations == 0
+
+
+async def test_a_lost_reply_costs_a_round() -> None:
+    model = ScriptedModel(ServerError("x", status=500, reason="tool_call"))
+    with pytest.raises(IterationLimitError):
+        await tell(model, max_iterations=1)
+
+
+@STREAMS
+@pytest.mark.parametrize(
+    ("learned", "origin"),
+    [
+        ('<tool_call>\n{"name": "weather", "arguments": {"city": "Oslo"}}\n</tool_call>', "json"),
+        (
+            "<tool_call>\n<function=weather>\n<parameter=city>Oslo</parameter>\n</function>\n</tool_call>",
+            "qwen_coder",
+        ),
+    ],
+)
+async def test_a_model_that_falls_back_into_what_it_learned_is_understood(
+    learned: str, origin: str, stream: bool
+) -> None:
+    model = ScriptedModel(learned, "It is warm.")
+    result, events = await tell(model, tool_format="json", stream=stream)
+    assert [outcome.call.origin for outcome in result.tool_calls] == [origin]
+    assert result.tool_calls[0].content == "18 degrees in Oslo"
+    assert result.messages[1].text == ""
+    assert "".join(one.text for one in events if isinstance(one, TextDelta)) in {"", "It is warm."}
+
+
+# Typed answers
+
+ANSWER = '{"name": "Oslo", "people": 700000}'
+
+
+def form_of(request: ChatRequest) -> str:
+    options = request.options
+    if options.response_format is not None:
+        return "schema"
+    return "grammar" if options.grammar is not None else "prompt"
+
+
+@STREAMS
+@pytest.mark.parametrize(
+    ("profile", "source"),
+    [
+        (None, "prompt"),
+        (Capabilities(json_schema=False, grammar=False), "prompt"),
+        (Capabilities(json_schema=True, grammar=True), "schema"),
+        (Capabilities(json_schema=False, grammar=True), "grammar"),
+    ],
+)
+async def test_a_typed_answer_is_held_to_what_the_server_enforces(
+    profile: Capabilities | None, source: str, stream: bool
+) -> None:
+    model = ScriptedModel(ANSWER)
+    result, _ = await tell(model, tools=(), output=City, profile=profile, stream=stream)
+    assert result.output == City(name="Oslo", people=700000)
+    assert result.output_source == source
+    assert [form_of(request) for request in model.requests] == [source]
+    assert "JSON schema" in model.requests[0].messages[0].text
+
+
+async def test_a_run_without_a_type_has_no_source() -> None:
+    result, _ = await tell(ScriptedModel("Hi."), profile=NO_TOOLS)
+    assert result.output_source is None
+
+
+async def test_while_tools_are_offered_the_answer_is_free_and_a_second_try_is_held() -> None:
+    known = Capabilities(native_tools=True, json_schema=True)
+    model = ScriptedModel(native(), "It is Oslo.", ANSWER)
+    result, _ = await tell(model, output=City, profile=known)
+    assert [form_of(request) for request in model.requests] == ["prompt", "prompt", "schema"]
+    assert [bool(request.tools) for request in model.requests] == [True, True, False]
+    assert (result.output_source, result.iterations) == ("schema", 3)
+    result, _ = await tell(ScriptedModel(native(), ANSWER), output=City, profile=known)
+    assert result.output_source == "prompt"
+
+
+async def test_in_a_text_format_the_second_try_is_held_too() -> None:
+    model = ScriptedModel(HEREDOC, "It is Oslo.", ANSWER)
+    result, _ = await tell(model, output=City, profile=NO_TOOLS)
+    assert [form_of(request) for request in model.requests] == ["grammar", "grammar", "schema"]
+    assert (result.output_source, result.tool_format) == ("schema", "heredoc")
+
+
+async def test_the_last_request_of_a_run_is_held() -> None:
+    model = ScriptedModel(native(), ANSWER)
+    known = Capabilities(json_schema=True)
+    result, _ = await tell(model, output=City, profile=known, max_iterations=1, on_limit="answer")
+    assert [form_of(request) for request in model.requests] == ["prompt", "schema"]
+    assert result.output_source == "schema"
+
+
+@STREAMS
+@pytest.mark.parametrize(
+    "refusal",
+    [InvalidRequestError("x", status=400), ServerError("x", status=500)],
+    ids=["400", "500"],
+)
+async def test_a_schema_that_is_refused_is_asked_for_in_words_and_told(
+    refusal: RigError, stream: bool
+) -> None:
+    model = ScriptedModel(refusal, ANSWER)
+    result, events = await tell(
+        model, tools=(), output=City, profile=Capabilities(json_schema=True), stream=stream
+    )
+    assert (result.output_source, result.iterations) == ("prompt", 1)
+    assert [form_of(request) for request in model.requests] == ["schema", "prompt"]
+    told = [event for event in events if isinstance(event, ConstraintRefused)]
+    assert told == [ConstraintRefused(constraint="schema", purpose="output")]
+
+
+async def test_a_server_that_refuses_the_request_without_it_too_is_believed() -> None:
+    model = ScriptedModel(
+        InvalidRequestError("x", status=400), InvalidRequestError("y", status=400)
+    )
+    with pytest.raises(InvalidRequestError) as caught:
+        await tell(model, tools=(), output=City, profile=Capabilities(json_schema=True))
+    assert (len(model.requests), caught.value.message) == (2, "y")
+    assert caught.value.__context__ is None
+
+
+async def test_a_form_of_the_callers_own_is_sent_as_it_is() -> None:
+    options = ChatOptions(response_format={"type": "json_object"})
+    model = ScriptedModel(ANSWER)
+    result, _ = await tell(model, tools=(), output=City, profile=NO_TOOLS, options=options)
+    assert model.requests[0].options.response_format == {"type": "json_object"}
+    assert result.output_source == "prompt"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"tool_format": "xml"}, {"tool_format": None}, {"profile": {}}, {"profile": "fast"}],
+)
+async def test_what_is_no_format_and_no_profile_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRequestError):
+        await tell(ScriptedModel(), **wrong)
+
+
+async def test_calls_that_wait_are_answered_in_any_format() -> None:
+    call = ToolCall(id="1", name="weather", arguments='{"city": "Rome"}')
+    history = (Message(role="user", content="?"), Message(role="assistant", tool_calls=(call,)))
+    answers: list[Callable[[ChatRequest], str]] = [
+        lambda request: request.messages[-1].text.split("\n")[0]
+    ]
+    request: RunRequest[Any] = RunRequest(
+        "", model="m", max_tokens=9, tools=[weather], history=history, approve=["1"],
+        tool_format="json",
+    )  # fmt: skip
+    result = await run(ScriptedModel(*answers), request)
+    assert result.text == "Result of weather: 18 degrees in Rome"
