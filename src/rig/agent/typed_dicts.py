@@ -24,8 +24,7 @@ def with_typed_dicts(hint: Any) -> Any:  # noqa: ANN401  type expressions have n
     if typing.is_typeddict(hint) and type(hint).__module__ == "typing":
         hints = typing.get_type_hints(hint, include_extras=True)
         fields = {
-            name: _required(name, kind, hint.__required_keys__)
-            for name, kind in hints.items()
+            name: _required(name, kind, hint.__required_keys__) for name, kind in hints.items()
         }
         return _typed_dict(hint.__name__, fields)
     origin, arguments = get_origin(hint), get_args(hint)
