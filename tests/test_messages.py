@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from rig.errors import InvalidJSONError
 from rig.messages import (
@@ -436,3 +436,50 @@ def test_new_prompt_tokens_are_those_that_were_not_cached(
     prompt: int, cached: int, new: int
 ) -> None:
     assert Usage(prompt_tokens=prompt, cached_tokens=cached).new_prompt_tokens == new
+
+
+# --- Made without validation ---
+
+
+@pytest.mark.parametrize(
+    ("made", "validated"),
+    [
+        (Message.made(role="user", content="a"), Message(role="user", content="a")),
+        (ToolCall.made(id="1", name="f"), ToolCall(id="1", name="f")),
+        (Usage.made(), Usage()),
+        (TextPart.made(text="a"), TextPart(text="a")),
+    ],
+    ids=["message", "call", "usage", "part"],
+)
+def test_a_value_that_is_made_is_like_one_that_is_validated(
+    made: BaseModel, validated: BaseModel
+) -> None:
+    assert made == validated
+    assert made.model_dump() == validated.model_dump()
+    assert made.model_dump(exclude_unset=True).keys() <= type(made).model_fields.keys()
+    assert made.model_copy(update={}) == validated
+    assert repr(made) == repr(validated)
+    with pytest.raises(ValidationError):
+        made.anything = 1  # type: ignore[attr-defined] # frozen, as all of them
+
+
+COUNTERS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(
+            [
+                *Usage.model_fields,
+                "input_tokens",
+                "prompt_tokens_details",
+                "completion_tokens_details",
+                "unknown",
+            ]
+        ),
+        COUNTERS
+        | st.dictionaries(st.sampled_from(["cached_tokens", "reasoning_tokens"]), COUNTERS),
+    )
+)
+def test_usage_is_read_from_a_wire_as_it_is_validated(wire: dict[str, object]) -> None:
+    assert Usage.of(wire) == Usage.model_validate(wire)

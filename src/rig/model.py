@@ -193,7 +193,7 @@ class Reply:
 
     def message(self) -> Message:
         """The assistant turn that records this reply; leaked reasoning never goes back."""
-        return Message.model_construct(
+        return Message.made(
             role="assistant",
             content=self.text,
             tool_calls=self.tool_calls,

@@ -87,7 +87,7 @@ def assistant_turn(reply: Reply, calls: Sequence[ToolCall]) -> Message:
         reply: what the model answered.
         calls: the calls it is recorded with: `sendable`, ids from `give_ids`.
     """
-    turn = Message.model_construct(
+    turn = Message.made(
         role="assistant",
         content=reply.text,
         tool_calls=tuple(calls),
@@ -105,7 +105,7 @@ def tool_turn(call: ToolCall, content: str) -> Message:
         call: the call, with the id it has in the assistant turn.
         content: what the model is told.
     """
-    return Message.model_construct(
+    return Message.made(
         role="tool", content=content, tool_call_id=call.id, name=call.name or UNNAMED_TOOL
     )
 

@@ -75,9 +75,9 @@ def opening(system: str, history: Sequence[Message], prompt: Content) -> tuple[M
     turns = list(history)
     if system.strip():
         turns = [turn for turn in turns if turn.role != "system"]
-        turns.insert(0, Message.model_construct(role="system", content=system))
+        turns.insert(0, Message.made(role="system", content=system))
     if is_said(prompt):
-        turns.append(Message.model_construct(role="user", content=prompt))
+        turns.append(Message.made(role="user", content=prompt))
     return tuple(turns)
 
 

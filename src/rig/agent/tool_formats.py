@@ -173,13 +173,13 @@ def _as_text(request: ChatRequest, render: Callable[[str, str], str]) -> ChatReq
 
 def _turn_as_text(turn: Message, render: Callable[[str, str], str]) -> Message:
     if turn.role == "tool":
-        return Message.model_construct(role="user", content=_result(turn))
+        return Message.made(role="user", content=_result(turn))
     if not turn.tool_calls:
         return turn
     written = [render(call.name, call.arguments) for call in turn.tool_calls]
     text = "\n".join([turn.text, *written] if is_said(turn.text) else written)
     # Without its thoughts: a result is a user turn here, and servers drop thoughts before the last one.
-    return Message.model_construct(role="assistant", content=text)
+    return Message.made(role="assistant", content=text)
 
 
 def _result(turn: Message) -> Content:

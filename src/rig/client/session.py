@@ -101,7 +101,7 @@ class Session:
         """The conversation, oldest first, the system prompt at its head; what a `history` takes."""
         if not self._system.strip():
             return tuple(self._turns)
-        return (Message.model_construct(role="system", content=self._system), *self._turns)
+        return (Message.made(role="system", content=self._system), *self._turns)
 
     @property
     def pending(self) -> tuple[ToolCall, ...]:

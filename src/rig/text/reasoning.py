@@ -91,7 +91,7 @@ def separate_reasoning(text: str) -> Separated:
     Returns:
         Both parts. When `text` is empty, the reasoning tells what the model wrote instead.
     """
-    if not may_hold_tag(text) and not may_begin_heading(text):
+    if not text or (not may_hold_tag(text) and not may_begin_heading(text)):
         return Separated(text=text.strip())
     reader = ReasoningFilter()
     shown: list[str] = []

@@ -52,7 +52,9 @@ def strip_stop_token(text: str) -> str:
     """
     body = text.rstrip()
     tail = body[-_MAX_CHARS:].lower()
-    token = next((token for token in STOP_TOKENS if tail.endswith(token)), "")
+    token = ""
+    if tail.endswith(STOP_TOKENS):
+        token = next(token for token in STOP_TOKENS if tail.endswith(token))
     rest = body[: len(body) - len(token)].rstrip() if token else text
     return "" if _INVISIBLE.fullmatch(rest) else rest
 

@@ -79,7 +79,7 @@ def read_calls(message: Mapping[str, object], *, seed: bytes) -> Calls:
         drafts = [draft for draft in (_read_call(legacy),) if draft is not None]
     ids = unique_ids([draft.id for draft in drafts], seed=seed)
     calls = tuple(
-        ToolCall.model_construct(
+        ToolCall.made(
             id=call_id,
             name=draft.name,
             arguments=draft.arguments,

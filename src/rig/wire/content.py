@@ -81,8 +81,8 @@ def read_thoughts(message: Mapping[str, object]) -> tuple[ReasoningField | None,
         no field holds any.
     """
     for name, field in REASONING_FIELDS:
-        text = joined_text(message.get(name), _THOUGHT_KEYS)
-        if text.strip():
+        value = message.get(name)
+        if value and (text := joined_text(value, _THOUGHT_KEYS)).strip():
             return field, text
     return None, ""
 

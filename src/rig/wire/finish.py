@@ -170,8 +170,13 @@ def finish_word(choice: Mapping[str, object]) -> str:
     Returns:
         The first word whose meaning is known, else the first there is; "" where there is none.
     """
-    words = [word for name in _FIELDS if (word := normal_word(choice.get(name)))]
-    return next((word for word in words if _meaning(word) != "unknown"), words[0] if words else "")
+    first = ""
+    for name in _FIELDS:
+        word = normal_word(choice.get(name))
+        if word and _meaning(word) != "unknown":
+            return word
+        first = first or word
+    return first
 
 
 def normal_word(value: object) -> str:
@@ -184,6 +189,8 @@ def normal_word(value: object) -> str:
     Returns:
         The word in lower case with underscores; "" for none, and for words that say there is none.
     """
+    if value is None:
+        return ""
     wire = as_object(value)
     if wire is not None:
         value = next((wire[key] for key in _INSIDE if isinstance(wire.get(key), str)), "")

@@ -85,7 +85,7 @@ def unread_call(problem: Problem, detail: str) -> RigError:
 def _tool_calls(calls: Sequence[SalvagedCall], seed: bytes) -> tuple[ToolCall, ...]:
     ids = unique_ids([""] * len(calls), seed=seed)
     return tuple(
-        ToolCall.model_construct(
+        ToolCall.made(
             id=call_id,
             name=call.name,
             arguments=call.arguments,

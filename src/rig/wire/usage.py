@@ -8,7 +8,7 @@ and a stream without `include_usage` has nothing else.
 from collections.abc import Mapping
 from typing import Final
 
-from rig.messages import MAX_COUNT, Usage, as_object
+from rig.messages import MAX_COUNT, Usage, as_object, read_count
 from rig.wire.spelling import snake_case
 
 _OURS: Final = frozenset({
@@ -52,7 +52,8 @@ def _counters(wire: Mapping[str, object]) -> dict[str, object]:
     found: dict[str, object] = {}
     for name, value in wire.items():
         inner = as_object(value)
-        known = _ALIASES.get(snake_case(name), snake_case(name))
+        plain = snake_case(name)
+        known = _ALIASES.get(plain, plain)
         if known in _OURS:
             continue
         kept = (
@@ -83,25 +84,21 @@ def read_usage(usage: object, timings: object = None, *, latency_s: float = 0.0)
         "prompt_s": _seconds(told.get("prompt_ms")),
         "generation_s": _seconds(told.get("predicted_ms")),
     }
-    read = Usage.model_validate({**counters, **times})
+    read = Usage.of({**counters, **times})
     if not told:
         return read
-    new = _count(told.get("prompt_n"))
+    new = read_count(told.get("prompt_n"))
     if not read.reported:
-        cached = _count(told.get("cache_n"))
+        cached = read_count(told.get("cache_n"))
         counters = {
             "prompt_tokens": new + cached,
             "completion_tokens": told.get("predicted_n"),
             "cached_tokens": cached,
         }
-        return Usage.model_validate({**counters, **times})
+        return Usage.of({**counters, **times})
     if not read.cached_tokens and 0 < new < read.prompt_tokens:
         return read.model_copy(update={"cached_tokens": read.prompt_tokens - new})
     return read
-
-
-def _count(value: object) -> int:
-    return Usage.model_validate({"prompt_tokens": value}).prompt_tokens
 
 
 def _seconds(milliseconds: object) -> float | None:

@@ -208,9 +208,7 @@ def signed(
     data: str = "",
 ) -> SignedThought:
     """A thought to send back, of texts that need no check."""
-    return SignedThought.model_construct(
-        type=kind, thinking=thinking, signature=signature, data=data
-    )
+    return SignedThought.made(type=kind, thinking=thinking, signature=signature, data=data)
 
 
 def text_in(block: Mapping[str, object], name: str) -> str:
