@@ -26,7 +26,7 @@ class Inner:
 
     deltas: Sequence[Delta]
     outcome: Reply | StreamCutError
-    seen: list[Delta] = field(default_factory=list)
+    seen: list[Delta] = field(default_factory=list[Delta])
 
     @property
     def text(self) -> str:
@@ -73,7 +73,7 @@ HEREDOC_CALL = '@@call look\n{what: "a"}\n@@end\n'
 JSON_CALL = '{"name": "look", "arguments": {"what": "a"}}'
 OTHER_JSON_CALL = '{"name": "look", "arguments": {"what": "b"}}'
 HERMES_CALL = f"<tool_call>\n{JSON_CALL}\n</tool_call>"
-CASES = {
+CASES: dict[str, tuple[ToolFormat, str, str, list[str]]] = {
     "a call": (HEREDOC, HEREDOC_CALL, "", ["heredoc"]),
     "prose and a call": (HEREDOC, f"I look.\n\n{HEREDOC_CALL}", "I look.", ["heredoc"]),
     "prose, a call, and prose": (HEREDOC, f"A\n{HEREDOC_CALL}B", "A\nB", ["heredoc"]),

@@ -121,6 +121,8 @@ async def test_readers_of_a_stream_see_no_call_but_are_told_of_it(form: Any, tex
                 seen.append("")
             case TextDelta():
                 seen[-1] += event.text
+            case _:
+                pass
     assert seen == ["I look.", "It is warm."]
     told = [event for event in events if isinstance(event, ToolCallFinished)]
     assert [(event.name, event.arguments) for event in told] == [("weather", '{"city": "Oslo"}')]

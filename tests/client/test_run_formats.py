@@ -71,6 +71,8 @@ def shown(events: list[RunEvent]) -> list[str]:
                 replies[-1] += event.text
             case TextRetracted():
                 replies[-1] = ""
+            case _:
+                pass
     return replies
 
 
