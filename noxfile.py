@@ -77,3 +77,10 @@ def docs(session: nox.Session) -> None:
     """Build the documentation into site/; a broken link fails it."""
     session.install(".", *group("docs"))
     session.run("mkdocs", "build", "--strict", *session.posargs)
+
+
+@nox.session
+def fuzz(session: nox.Session) -> None:
+    """Fuzz all that reads an endpoint's text; libFuzzer's options after --, such as -runs=5000000."""
+    session.install(".", "atheris>=3.0")
+    session.run("python", "fuzz/fuzz_endpoint_text.py", *(session.posargs or ["-runs=100000"]))
