@@ -4,6 +4,8 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rig.agent.format_stream import FormatStream
 from rig.agent.tool_formats import HEREDOC, JSON, ToolFormat
@@ -180,3 +182,35 @@ async def test_a_flood_is_shown_in_linear_work(piece: str) -> None:
     count = 50_000
     deltas, _ = await streamed(JSON, piece * count, len(piece))
     assert len(deltas) <= count + 2
+
+
+FRAGMENTS = [
+    HEREDOC_CALL, JSON_CALL, HERMES_CALL, "@@call look", "@@end", "{what: 'a'}", "{", "}", "[", "]", ",",
+    '{"name": "look"', '"arguments"', "```json", "```", "<tool_call>", "</tool_call>", "look", " ", "\n",
+    "I look.", "@@", '{"a": 1}',
+]  # fmt: skip
+
+
+def finished(form: ToolFormat, text: str, size: int) -> tuple[list[Delta], Reply]:
+    """The same without an event loop: nothing in it waits."""
+    running = streamed(form, text, size)
+    try:
+        running.send(None)
+    except StopIteration as end:
+        made: tuple[list[Delta], Reply] = end.value
+        return made
+    raise AssertionError("it waited")
+
+
+@given(
+    form=st.sampled_from([HEREDOC, JSON]),
+    text=st.lists(st.sampled_from(FRAGMENTS)).map("".join),
+    size=st.integers(1, 9),
+)
+def test_whatever_comes_the_text_adds_up_to_that_of_the_reply(
+    form: ToolFormat, text: str, size: int
+) -> None:
+    deltas, reply = finished(form, text, size)
+    assert shown(deltas) == reply.text
+    whole = form.reply(Reply(text=text), [look])
+    assert (reply.text, reply.tool_calls) == (whole.text, whole.tool_calls)

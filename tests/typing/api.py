@@ -5,6 +5,7 @@ from typing import Annotated, Any, assert_type
 from pydantic import BaseModel, Field
 
 from rig import (
+    Capabilities,
     ChatRequest,
     Client,
     Delta,
@@ -63,6 +64,8 @@ def narrate(event: RetryEvent) -> None:
 
 async def use(client: Client, scripted: ScriptedModel) -> None:
     plain = await client.run("hi", max_tokens=8)
+    await client.run("hi", max_tokens=8, profile=await client.profile(), tool_format="json")
+    await client.run("hi", max_tokens=8, profile=Capabilities(grammar=True))
     assert_type(plain, RunResult[None])
     typed = await client.run(
         "hi", output=City, max_tokens=8, tools=[multiply, save], on_event=watch
