@@ -3,7 +3,7 @@
 import tracemalloc
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import anyio.lowlevel
@@ -106,12 +106,12 @@ def event(delta: dict[str, object], finish: str | None = None) -> bytes:
 
 
 def idle(client: Client) -> int:
-    count: int = client._http._route.pool.idle
+    count: int = cast("Any", client._http._route).pool.idle
     return count
 
 
 def in_use(client: Client) -> int:
-    count: int = client._http._route.pool.in_use
+    count: int = cast("Any", client._http._route).pool.in_use
     return count
 
 

@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import anyio.lowlevel
@@ -85,7 +85,7 @@ async def asking(*answers: Any, **options: Any) -> AsyncGenerator[tuple[Client, 
     defaults: dict[str, Any] = {"retry": RetryPolicy(initial_s=0.001), "model": "fake"}
     async with backend.serve(), Client(backend.url, **(defaults | options)) as client:
         yield client, backend
-        transport = client._http._route.pool
+        transport = cast("Any", client._http._route).pool
         assert transport.in_use == 0
 
 
@@ -339,7 +339,7 @@ async def test_leaving_the_block_closes_the_request_at_once() -> None:
             async for event in run:
                 if isinstance(event, TextDelta):
                     break
-        assert client._http._route.pool.in_use == 0
+        assert cast("Any", client._http._route).pool.in_use == 0
         await backend.requests[0].disconnected.wait()
     assert run.result().termination is None
 
@@ -357,7 +357,7 @@ async def test_a_run_left_at_any_event_leaks_no_connection_and_no_slot() -> None
                 events = aiter(run)
                 for _ in range(count):
                     await anext(events)
-            assert client._http._route.pool.in_use == 0
+            assert cast("Any", client._http._route).pool.in_use == 0
         assert (await events_of(client))[1].text == "18 degrees"
 
 
@@ -376,7 +376,7 @@ async def test_a_run_cancelled_at_any_step_leaks_no_connection_and_no_slot() -> 
                     await events_of(client)
                     finished = True
                     tasks.cancel_scope.cancel()
-            assert client._http._route.pool.in_use == 0
+            assert cast("Any", client._http._route).pool.in_use == 0
             if finished and not scope.cancelled_caught:
                 break
             finished = False

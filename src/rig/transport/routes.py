@@ -123,6 +123,12 @@ class _Start(NamedTuple):
     head: HeadTemplate
 
 
+def _pairs(headers: Headers) -> tuple[tuple[str, str], ...]:
+    if isinstance(headers, Mapping):
+        return tuple(cast("Mapping[str, str]", headers).items())
+    return tuple(headers)
+
+
 class PoolRoute:
     """Over rig's own connections.
 
@@ -152,7 +158,7 @@ class PoolRoute:
     ) -> Answer | RigError:
         """As `Route.send`."""
         posts = bool(body) or method == "POST"
-        own = tuple(headers.items() if isinstance(headers, Mapping) else headers)
+        own = _pairs(headers)
         key = (method, path, uncoded, posts, own)
         start = self._starts.get(key) or self._start(key, method, path, own, posts, uncoded)
         return await self.pool.send(
