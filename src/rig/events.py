@@ -227,10 +227,12 @@ class ToolFormatChanged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConstraintRefused:
-    """The server refused what was to hold a reply to its form: the request is sent again without.
+    """What was to hold a reply to its form can't be used: the request is sent without.
+
+    The server refused it, or it is a grammar of tools that would be too large.
 
     Attributes:
-        constraint: what it refused; it is not sent again in this run.
+        constraint: what it was; it is not sent again in this run.
         purpose: what it was for: the typed answer, or the form of calls.
     """
 

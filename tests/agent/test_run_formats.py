@@ -10,7 +10,7 @@ from rig.agent.capabilities import Capabilities
 from rig.agent.history import prepare
 from rig.agent.request import RunRequest
 from rig.agent.run import run
-from rig.agent.tools import tool
+from rig.agent.tools import Tool, tool
 from rig.errors import (
     InvalidRequestError,
     IterationLimitError,
@@ -162,6 +162,34 @@ async def test_a_grammar_that_is_refused_is_left_out_and_told(stream: bool) -> N
     ]
     told = [event for event in events if isinstance(event, ConstraintRefused)]
     assert told == [ConstraintRefused(constraint="grammar", purpose="tools")]
+
+
+async def test_a_grammar_that_would_be_too_large_is_left_out_and_told() -> None:
+    words = [f"{'long ' * 20}{n}" for n in range(2000)]
+    schema = {"type": "object", "properties": {"word": {"enum": words}}, "required": ["word"]}
+    large = Tool("pick", "Pick a word.", schema, str)
+    model = ScriptedModel("None of them.")
+    result, events = await tell(model, tools=(large,), profile=NO_TOOLS)
+    assert (result.text, result.tool_format) == ("None of them.", "heredoc")
+    assert model.requests[0].options.grammar is None
+    assert ConstraintRefused(constraint="grammar", purpose="tools") in events
+
+
+@STREAMS
+async def test_what_a_callback_raises_is_no_fault_of_the_server(stream: bool) -> None:
+    def stop(event: RunEvent) -> None:
+        if isinstance(event, TextDelta if stream else RoundStarted):
+            raise InvalidRequestError("enough")
+
+    model = ScriptedModel(HEREDOC, HEREDOC)
+    request: RunRequest[Any] = RunRequest(
+        "?", model="m", max_tokens=9, tools=[weather], on_event=stop, stream=stream,
+        tool_format="heredoc",
+    )  # fmt: skip
+    with pytest.raises(InvalidRequestError) as caught:
+        await run(model, request)
+    assert caught.value.message == "enough"
+    assert len(model.requests) == (1 if stream else 0)
 
 
 async def test_no_tools_are_read_out_of_the_text_of_a_run_that_has_none() -> None:

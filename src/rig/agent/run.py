@@ -54,6 +54,7 @@ from rig.agent.turn import (
 from rig.errors import (
     BudgetExceededError,
     EmptyReplyError,
+    InvalidRequestError,
     NotConfiguredError,
     RefusedError,
     RigError,
@@ -136,6 +137,7 @@ class Run(Generic[OutputT]):
         self._told = told
         self._observed = told is not None or request.on_event is not None
         self._truncation_told = False
+        self._callers: RigError | None = None  # what a callback raised: no fault of the model
         self._tools = Toolbox(request.tools)
         self._running: list[ToolCall] = []
         rules = _rules(request)
@@ -217,15 +219,22 @@ class Run(Generic[OutputT]):
         """Ask the model once; what follows may be to ask it again in another form.
 
         Raises:
-            RigError: the request failed for good.
+            InvalidRequestError: the request can't be made.
+            RigError: it failed for good.
         """
         await self._tell_of_changes()
-        request = self._chat_request()
+        try:
+            request = self._chat_request()
+        except InvalidRequestError as error:  # a grammar that is too large
+            step = recovered(self._state, error)
+            if step is None:
+                raise
+            return step
         await self._emit(RoundStarted(iteration=self._state.iterations + 1))
         try:
             reply = await self._complete(request)
         except RigError as error:
-            step = recovered(self._state, error)
+            step = None if error is self._callers else recovered(self._state, error)
             if step is None:
                 raise
             return step
@@ -426,9 +435,13 @@ class Run(Generic[OutputT]):
             await self._told(event)
         if self._request.on_event is None:
             return
-        waiting = self._request.on_event(event)
-        if isawaitable(waiting):
-            await waiting
+        try:
+            waiting = self._request.on_event(event)
+            if isawaitable(waiting):
+                await waiting
+        except RigError as error:
+            self._callers = error
+            raise
 
 
 def _rules(request: RunRequest[OutputT]) -> Rules:
