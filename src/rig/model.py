@@ -232,6 +232,10 @@ class CallDelta:
 class Delta:
     """What is new in a streamed reply. Where several fields are set, `retracted` comes first.
 
+    `rig.to_sse` writes it for a browser: text is a frame of type content, a finished call one of type
+    tool_call, the last delta `[DONE]`, retracted text one of type retract; thoughts, unfinished calls
+    and usage give none.
+
     Attributes:
         text: visible text to append. What stands after the last delta is `Reply.text`.
         reasoning: thoughts to append.
