@@ -1,12 +1,16 @@
 import asyncio  # noqa: TID251  there alone a task can be cancelled by anybody
+import json
 import threading
 from typing import Annotated, Any
 
 import anyio
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel
 from pydantic_core import from_json, to_json
 
+from rig.agent import calling
 from rig.agent.calling import CANCELLED, MAX_NAMES, ReadyCall, admit, execute
 from rig.agent.calls import MALFORMED as MALFORMED_ANSWER
 from rig.agent.calls import TRUNCATED as TRUNCATED_ANSWER
@@ -16,6 +20,7 @@ from rig.agent.tools import Tool, ToolContext, tool
 from rig.errors import ToolError
 from rig.events import ToolOutcome
 from rig.messages import ToolCall
+from rig.text.arguments import read_arguments
 
 VIRTUAL_TIME = pytest.mark.parametrize("anyio_backend", ["trio-autojump"], indirect=True)
 
@@ -530,3 +535,44 @@ async def test_a_call_that_came_as_text_runs_where_its_tool_takes_such(
         assert outcome.content.startswith("error: ")
         assert "NOT executed" in outcome.content
         assert "proper tool call" in outcome.content
+
+
+# --- Plain arguments, without the scanner ---
+
+ARGUMENTS = st.dictionaries(
+    st.text(max_size=5),
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(max_size=5), inner),
+        max_leaves=5,
+    ),
+)
+
+
+@given(ARGUMENTS, st.booleans(), st.sampled_from(["", "\n", " "]))
+def test_arguments_that_need_no_mending_are_those_the_scanner_leaves_alone(
+    value: dict[str, object], escaped: bool, around: str
+) -> None:
+    text = around + json.dumps(value, ensure_ascii=escaped) + around
+    if calling._is_object(text):
+        read = read_arguments(text)
+        assert (read.kind, read.text, read.repairs) == ("object", text, ())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": 1e999}',
+        '{"a": -1E+400}',
+        '{"a": ' + "1" * 400 + ".0}",
+        '{"a": ' + "1" * 5000 + "}",
+        '{"a": "\\ud800"}',
+        '{"a": NaN}',
+        '{"a": 1',
+        "[1]",
+        "",
+    ],
+    ids=lambda text: text[:16],
+)
+def test_arguments_that_are_not_plain_go_through_the_scanner(text: str) -> None:
+    assert not calling._is_object(text)

@@ -4,6 +4,8 @@ The order is fixed: the name, the text of the arguments, their check, the tool, 
 started before the check is passed, and every refusal says that nothing was.
 """
 
+import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -88,11 +90,13 @@ def admit(tools: Iterable[Tool], call: ToolCall) -> ReadyCall | ToolOutcome:
         call = call.model_copy(update={"name": tool.name})
     if call.salvaged and not tool.accept_salvaged:
         return _refused(call, AS_TEXT.format(name=tool.name))
-    arguments = read_arguments(call.arguments)
-    if arguments.kind != "object":
-        return _refused(call, TRUNCATED if arguments.kind == "truncated" else MALFORMED)
+    if not _is_object(call.arguments):
+        arguments = read_arguments(call.arguments)
+        if arguments.kind != "object":
+            return _refused(call, TRUNCATED if arguments.kind == "truncated" else MALFORMED)
+        call = _amended(call, arguments.text, arguments.repairs)
     try:
-        ready = _fitted(tool, _amended(call, arguments.text, arguments.repairs))
+        ready = _fitted(tool, call)
     except ValueError:
         # What no parser takes: digits without end, NaN, nesting without end, a lone surrogate.
         return _refused(call, MALFORMED)
@@ -119,10 +123,9 @@ async def run_ready(ready: ReadyCall, context: ToolContext) -> ToolOutcome:
         nonlocal content, is_error
         content, is_error = await _answer(ready, context)
 
-    with anyio.move_on_after(tool.timeout_s) as scope:
-        await apart(answer)
+    time_is_up = await apart(answer, started + (tool.timeout_s or math.inf))
     # A tool may turn its cancellation into an error of its own: the reason is still the time.
-    if scope.cancel_called and is_error:
+    if time_is_up and is_error:
         content, is_error = refusal(_timed_out(tool)), True
     return ToolOutcome(
         call=ready.call,
@@ -173,6 +176,20 @@ def _fitted(tool: Tool, call: ToolCall) -> ReadyCall | tuple[str, ...]:
     if again.problems:
         return checked.problems
     return ReadyCall(tool=tool, call=_amended(call, text, repairs), value=again.value)
+
+
+_EXTREME = re.compile(r"[0-9][eE][+-]?[0-9]|[0-9]{300}")
+"""A number that may be past the range of floats: the parser makes an infinity of it."""
+
+
+def _is_object(text: str) -> bool:
+    """Whether nothing has to be mended: `read_arguments` would say the same, in fifty times the time."""
+    if not (text.startswith("{") and text.endswith("}")) or _EXTREME.search(text):
+        return False
+    try:
+        return isinstance(from_json(text, allow_inf_nan=False), dict)
+    except (ValueError, TypeError):  # TypeError: a str that holds lone surrogates
+        return False
 
 
 def _amended(call: ToolCall, arguments: str, repairs: tuple[str, ...]) -> ToolCall:

@@ -101,7 +101,8 @@ def weighed(state: RunState, found: Evidence) -> RunState:
         found: what the calls say.
     """
     strikes = state.strikes + 1 if found else 0
-    state = replace(state, strikes=strikes)
+    if strikes != state.strikes:
+        state = state.but(strikes=strikes)
     if found and strikes >= MAX_STRIKES:
         return stepped_down(state, found) or state
     return state
@@ -119,7 +120,7 @@ def stepped_down(state: RunState, reason: FormatChangeReason) -> RunState | None
     if place >= len(formats):
         return None
     change = ToolFormatChanged(previous=state.format, current=formats[place], reason=reason)
-    return replace(state, format=formats[place], strikes=0, untold=(*state.untold, change))
+    return state.but(format=formats[place], strikes=0, untold=(*state.untold, change))
 
 
 def after_fault(state: RunState, error: RigError) -> RunState | None:
@@ -138,7 +139,7 @@ def after_fault(state: RunState, error: RigError) -> RunState | None:
         told = ConstraintRefused(
             constraint=refused, purpose="output" if held(state) is not None else "tools"
         )
-        return replace(state, refused=state.refused | {refused}, untold=(*state.untold, told))
+        return state.but(refused=frozenset((*state.refused, refused)), untold=(*state.untold, told))
     if state.format != "native" or not offers_tools(state):
         return None
     if is_lost(error):

