@@ -49,9 +49,14 @@ class Pieces:
 
     def show(self, text: str) -> None:
         """Add visible text."""
+        if ready := self.pass_text(text):
+            self._pieces.append(Piece(kind="text", text=ready))
+
+    def pass_text(self, text: str) -> str:
+        """Add visible text, and return what may be shown of it instead of making a piece of that."""
         if ready := self._text.add(text):
             self._shown.append(ready)
-            self._pieces.append(Piece(kind="text", text=ready))
+        return ready
 
     def begin_thought(self) -> None:
         """What follows is another thought than before."""

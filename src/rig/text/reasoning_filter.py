@@ -92,6 +92,23 @@ class ReasoningFilter:
             self._run(self._carry + chunk, final=False)
         return self._pieces.take()
 
+    def pass_plain(self, chunk: str) -> str | None:
+        """Add a chunk that is nothing but text in the middle of text: nearly every token of a stream.
+
+        Args:
+            chunk: any part of the reply.
+
+        Returns:
+            The text that `feed` would have given as one piece, "" for none. None when only `feed` can
+            tell what the chunk is; nothing was added then.
+        """
+        if self._state != "text" or self._carry or self._head is not None or may_hold_tag(chunk):
+            return None
+        if not self._joined.is_plain:
+            return None
+        self._scanned += len(chunk)
+        return self._pieces.pass_text(chunk)
+
     def close(self) -> list[Piece]:
         """End the reply and return what had been held back. Feeding again is an error.
 
@@ -312,6 +329,11 @@ class _Joined:
         keep = unfinished_from(buffer, position)
         self._show(buffer[position:keep])
         self._held = buffer[keep:]
+
+    @property
+    def is_plain(self) -> bool:
+        """True when text without a part of a tag would be shown as it is."""
+        return not (self._held or self._hidden or self._behind_thought)
 
     def add_plain(self, text: str) -> None:
         """Add text that holds no part of a tag: nearly every token of a stream."""

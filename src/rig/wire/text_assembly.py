@@ -78,9 +78,11 @@ class TextAssembler:
         if self._gate is not None:
             self._pass(text, self._gate, deltas)
             return
-        pieces = self._filter.feed(text)
-        if pieces:
-            self._show(pieces, deltas)
+        shown = self._leaks.pass_plain(text) if self._leaks is not None else None
+        if shown is None:
+            self._show(self._filter.feed(text), deltas)
+        elif shown:
+            self._show_text(self._end.feed(shown), deltas)
 
     def take_held(self) -> str:
         """What was held back since the last time this was asked, as it came."""
