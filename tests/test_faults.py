@@ -405,12 +405,15 @@ async def test_f17_more_than_32_rounds_can_not_be_asked_for() -> None:
 
 
 async def test_f27_the_same_call_with_the_same_result_is_stopped_at_ten() -> None:
-    await fails_with(
+    error = await fails_with(
         IterationLimitError,
         repeat(reply(tool_calls=[("weather", {"city": "Paris"})])),
         max_iterations=32,
     )
+    assert error.reason == "repeated_call"
     assert len(RAN) == 10
+    assert error.result is not None
+    assert error.result.iterations == 12  # refused once, then once more
 
 
 async def test_f19_a_429_is_waited_out_as_asked_and_narrated() -> None:

@@ -22,6 +22,7 @@ from rig.agent.tools import Tool
 from rig.agent.turn import (
     MAX_CALLS_PER_REPLY,
     MAX_CUTS_RETRIED,
+    MAX_REFUSED_REPEATS,
     MAX_REPEATS,
     WARN_REPEATS,
     answered,
@@ -477,9 +478,16 @@ def repeated(count: int, contents: str = "same") -> RunState:
             one if isinstance(one, ToolOutcome) else ToolOutcome(call=one.call, content=content)
         )
         asked = before_request(answered(plan.state, outcome))
-        assert isinstance(asked, Ask)
+        if isinstance(asked, Fail):
+            assert asked.error.reason == "repeated_call"
+            return asked.state
         now = asked.state
     return now
+
+
+def test_a_model_that_keeps_asking_for_a_refused_repeat_ends_the_run() -> None:
+    assert repeated(MAX_REPEATS + 1).iterations == MAX_REPEATS + 1
+    assert repeated(30).iterations == MAX_REPEATS + MAX_REFUSED_REPEATS
 
 
 def test_the_model_is_told_of_repeats_and_then_the_call_is_not_run() -> None:

@@ -1,7 +1,7 @@
 """`client.run_stream` over sockets: what people see is what the result says, and leaving ends it all."""
 
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -457,3 +457,19 @@ async def test_a_model_without_stream_says_so() -> None:
     assert (await Plain().run("hi", max_tokens=8)).text == "a"
     with pytest.raises(NotConfiguredError):
         await Plain().run("hi", max_tokens=8, stream=True)
+
+
+async def test_a_generator_around_a_run_can_be_closed_while_it_goes_on() -> None:
+    """What a web framework does when the browser leaves."""
+    async with asking(stream("Hello", " there", Hang())) as (client, backend):
+
+        async def relayed() -> AsyncGenerator[RunEvent]:
+            async with client.run_stream("hi", max_tokens=8) as run:
+                async for event in run:
+                    yield event
+
+        async with aclosing(relayed()) as events:
+            async for event in events:
+                if isinstance(event, TextDelta):
+                    break
+        await backend.wait_until(lambda: backend.connections.open == 0)

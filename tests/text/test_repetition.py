@@ -309,3 +309,21 @@ TRIMMED: dict[str, tuple[str, int, str]] = {
 def test_what_says_nothing_new_is_cut_off(text: str, trailing: int, left: str) -> None:
     found = Repetition(period=5, reps=3, trailing=trailing, sample="", where="content")
     assert found.trimmed(text) == left
+
+
+@pytest.mark.parametrize("copies", [16, 40, 500])
+@pytest.mark.parametrize("piece", [64, 1 << 20], ids=["pieces", "one delta"])
+def test_trimming_leaves_one_copy_however_large_the_delta_was(copies: int, piece: int) -> None:
+    head = "A sentence of its own. "
+    block = "EXCLUSIVE OF THE EASTERLY 100 FEET OF SAID LOTS 7 TO 10, AND OF ALL THE OTHERS. "
+    text = head + block * copies
+    watcher = RepetitionWatcher(RepetitionGuard(), where="content")
+    fed, found = "", None
+    for start in range(0, len(text), piece):
+        fed += text[start : start + piece]
+        if found := watcher.feed(text[start : start + piece]):
+            break
+    assert found is not None
+    kept = found.trimmed(fed)
+    assert kept.startswith(head)
+    assert len(kept) <= len(head) + 2 * len(block)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import httpx
 import httpx2
 import pytest
@@ -746,3 +747,27 @@ async def test_a_flood_of_empty_framing_does_not_outlast_the_total() -> None:
         with pytest.raises(RequestTimeoutError) as caught:
             await http.post("x", b"{}")
     assert caught.value.reason == "total"
+
+
+async def test_a_bomb_in_a_stream_leaves_others_their_turn_and_ends_at_the_total() -> None:
+    bomb = gzipped(b":\n\n" * (20 << 20))
+    scripted = answer(200, bomb, headers=[("Content-Encoding", "gzip")])
+    options: dict[str, Any] = {"timeouts": only(total_s=0.05)}
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await anyio.lowlevel.checkpoint()
+
+    async with driving(scripted, **options) as (_, http), anyio.create_task_group() as tasks:
+        tasks.start_soon(others)
+        async with http.stream("POST", "x", b"{}", max_bytes=1 << 40) as response:
+            before = turns
+            with pytest.raises(RequestTimeoutError) as caught:
+                async for _ in response:
+                    pass
+        assert caught.value.reason == "total"
+        assert turns > before
+        tasks.cancel_scope.cancel()

@@ -95,7 +95,7 @@ async def in_background(work: Callable[[], Coroutine[Any, Any, None]]) -> AsyncG
         try:
             yield
         except BaseException as fault:
-            if isinstance(fault, (anyio.get_cancelled_exc_class(), GeneratorExit)):
+            if isinstance(fault, anyio.get_cancelled_exc_class()):
                 raise
             failure = fault  # raised again below, outside of the group
         tasks.cancel_scope.cancel()

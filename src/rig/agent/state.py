@@ -52,10 +52,11 @@ class Rules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repeat:
-    """How often in a row a call gave one result."""
+    """How often in a row a call gave one result, and was refused for it."""
 
     content: str
     count: int
+    refusals: int = 0
 
 
 class Changes(TypedDict, total=False):

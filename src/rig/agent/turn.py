@@ -57,6 +57,10 @@ MAX_REPEATS = 10
 """The same, before the call is no longer run. Results count, so that polling is never stopped while
 something changes."""
 
+MAX_REFUSED_REPEATS = 2
+"""Times in a row such a call is refused before the run ends: once to tell the model, and no more, since
+each round costs a request."""
+
 MAX_CUTS_RETRIED = 2
 """Replies in a row that may be cut for their repetition before the run fails. A model that was told so
 and shown none of its loop usually goes on; one that can't help it costs a reply each time."""
@@ -167,6 +171,10 @@ def before_request(state: RunState) -> Ask | Fail:
         if answers:
             return _last_request(state, Termination.ITERATION_LIMIT, LAST_CALL)
         return Fail(state=state, error=_out_of_rounds(state))
+    if any(repeat.refusals >= MAX_REFUSED_REPEATS for repeat in state.repeats.values()):
+        if answers:
+            return _last_request(state, Termination.ITERATION_LIMIT, LAST_CALL)
+        return Fail(state=state, error=_going_round())
     if answers and _scarce(state):
         return _last_request(state, Termination.BUDGET_EXHAUSTED, LAST_CALL)
     return Ask(state=state)
@@ -462,6 +470,14 @@ def _out_of_rounds(state: RunState) -> IterationLimitError:
     )
 
 
+def _going_round() -> IterationLimitError:
+    return IterationLimitError(
+        f"the model kept asking for a call that had given the same result {MAX_REPEATS} times: "
+        "change the prompt, or what the tool says",
+        reason="repeated_call",
+    )
+
+
 # Calls
 
 
@@ -480,4 +496,7 @@ def _repeat(before: Repeat | None, outcome: ToolOutcome) -> Repeat:
     """How often in a row this result has come now; a call that was not run changes nothing."""
     if before is None or (outcome.executed and before.content != outcome.content):
         return Repeat(content=outcome.content, count=1)
-    return replace(before, count=before.count + 1) if outcome.executed else before
+    if not outcome.executed:
+        is_repeat = before.count >= MAX_REPEATS
+        return replace(before, refusals=before.refusals + 1) if is_repeat else before
+    return replace(before, count=before.count + 1)

@@ -106,6 +106,10 @@ class Repetition:
         """
         data = text.encode("utf-8", "surrogatepass")
         end = max(0, len(data) - self.trailing)
+        # One long delta can hold more copies than the window in which they are counted.
+        block = data[max(0, end - self.period) : end]
+        while len(block) == self.period and data.endswith(block, 0, end - self.period):
+            end -= self.period
         while 0 < end < len(data) and data[end] & 0xC0 == 0x80:
             end -= 1  # inside a character
         return data[:end].decode("utf-8", "surrogatepass")

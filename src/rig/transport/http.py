@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
 import anyio
+import anyio.lowlevel
 
 from rig.errors import ProtocolError, ResponseTooLargeError, RigError
 from rig.transport.body import Answer
@@ -118,7 +119,7 @@ class StreamResponse:
         decoder = self._decoder
         if decoder is None:
             decoder = self._decoder = BodyDecoder(self._answer.encoding, self._max_bytes)
-        while (raw := self._undecoded or await self._read()) is not None:
+        while (raw := await self._next_raw()) is not None:
             self._undecoded = b""
             if not decoder.identity and len(raw) > CODED_STEP_BYTES:
                 raw, self._undecoded = raw[:CODED_STEP_BYTES], raw[CODED_STEP_BYTES:]
@@ -126,6 +127,19 @@ class StreamResponse:
                 return data
         decoder.finish()
         raise StopAsyncIteration
+
+    async def _next_raw(self) -> bytes | None:
+        """What is to be decoded next; a bomb is taken apart without leaving others no turn.
+
+        Raises:
+            RigError: whatever ended the wait.
+        """
+        if not self._undecoded:
+            return await self._read()
+        await anyio.lowlevel.checkpoint()
+        if anyio.current_time() >= self._deadline.at:
+            raise self._deadline.error()
+        return self._undecoded
 
     async def read(self) -> bytes:
         """The whole body, as `HTTP.post` returns it; for error statuses, of which a cut one is kept.
