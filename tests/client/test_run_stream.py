@@ -13,6 +13,7 @@ from pydantic_core import from_json
 from rig import (
     Client,
     EmptyReplyError,
+    InvalidRequestError,
     IterationLimitError,
     NotConfiguredError,
     OutputLimitError,
@@ -473,3 +474,22 @@ async def test_a_generator_around_a_run_can_be_closed_while_it_goes_on() -> None
                 if isinstance(event, TextDelta):
                     break
         await backend.wait_until(lambda: backend.connections.open == 0)
+
+
+async def test_a_second_reader_of_a_run_is_told_so_instead_of_waiting_for_ever() -> None:
+    async with (
+        asking(stream(Hang())) as (client, backend),
+        client.run_stream("hi", max_tokens=8) as run,
+        anyio.create_task_group() as tasks,
+    ):
+
+        async def read() -> None:
+            async for _ in run:
+                pass
+
+        tasks.start_soon(read)
+        await backend.wait_for_requests(1)
+        await anyio.wait_all_tasks_blocked()
+        with pytest.raises(InvalidRequestError):
+            await anext(run)
+        tasks.cancel_scope.cancel()

@@ -87,13 +87,19 @@ class Feed:
         Raises:
             Exception: what ended the run, once.
             StopAsyncIteration: it has ended.
+            InvalidRequestError: another task is waiting for the next event.
         """
         waiting = self._waiting
         while not waiting:
             if self._final is not None:
                 self._end(self._final)
+            if self._news is not None:
+                raise InvalidRequestError("the events of a run are read by one task at a time")
             self._news = anyio.Event()
-            await self._news.wait()
+            try:
+                await self._news.wait()
+            finally:
+                self._news = None
         event = waiting.popleft()
         if self._room is not None and len(waiting) <= MAX_WAITING_EVENTS // 2:
             self._room.set()
