@@ -85,13 +85,20 @@ async def test_colours_can_be_switched_off(
     assert ("\x1b[32m" in out.getvalue()) is not no_color
 
 
+IN_A_TERMINAL = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    "import sys; from rig.extras.cli.entry import main; sys.exit(main())"
+)
+"""A shell starts jobs in the background with Ctrl-C ignored, and their children inherit that."""
+
+
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent otherwise there")
 @pytest.mark.parametrize("more", [[], ["--json"]])
 @pytest.mark.parametrize("requests", [1, 2], ids=["listing", "probing"])
 async def test_ctrl_c_ends_it_at_once_without_a_trace(requests: int, more: list[str]) -> None:
     first = [answer(body={"data": [{"id": "m"}]})] * (requests - 1)
     async with FakeBackend(*first, repeat(raw(Hang()))).serve() as backend:
-        line = [sys.executable, "-m", "rig.extras.cli", "doctor", backend.url, *more]
+        line = [sys.executable, "-c", IN_A_TERMINAL, "doctor", backend.url, *more]
         async with await anyio.open_process(line) as process:
             await backend.wait_for_requests(requests)
             process.send_signal(signal.SIGINT)
