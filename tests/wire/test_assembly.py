@@ -750,6 +750,11 @@ USAGES: dict[str, list[Event]] = {
         event({"choices": [], "usage": "none"}),
         DONE,
     ],
+    "then booleans": [
+        chunk({}, "stop", usage=COUNTS),
+        event({"choices": [], "usage": {"prompt_tokens": True, "completion_tokens": True}}),
+        DONE,
+    ],
     "no done": [chunk({}, "stop"), event({"choices": [], "usage": COUNTS})],
 }
 

@@ -397,7 +397,7 @@ class StreamAssembler:
     def _note_usage(self, value: object) -> None:
         """Keep the last usage that says something: the counts are cumulative (open-webui 29064)."""
         counts: dict[str, Any] = value if is_parsed_object(value) else {}
-        if any(isinstance(count, int | float) and count > 0 for count in counts.values()):
+        if any(_says_some(count) for count in counts.values()):
             self._usage = counts
 
     def _note_finish(self, choice: Mapping[str, object]) -> None:
@@ -516,6 +516,10 @@ def _thought(delta: Mapping[str, object]) -> tuple[str, str]:
         elif value and (text := read_thoughts({name: value})[1]):
             return name, text
     return "", ""
+
+
+def _says_some(count: object) -> bool:
+    return isinstance(count, int | float) and not isinstance(count, bool) and count > 0
 
 
 def _is_done(data: bytes) -> bool:
