@@ -68,23 +68,23 @@ MEASURES = (
         key="ask",
         title="single shot, us",
         operation="ask",
-        full=Size(runs=1000, repetitions=5),
-        quick=Size(runs=400, repetitions=3),
+        full=Size(runs=1000, repetitions=3),
+        quick=Size(runs=300, repetitions=2),
     ),
     Measure(
         key="round",
         title="agent round, us",
         operation="round",
-        full=Size(runs=500, repetitions=5),
-        quick=Size(runs=250, repetitions=3),
+        full=Size(runs=500, repetitions=3),
+        quick=Size(runs=200, repetitions=2),
     ),
     Measure(
         key="round_100",
         title="100 agents, us",
         operation="round",
         agents=100,
-        full=Size(runs=10, repetitions=3),
-        quick=Size(runs=4, repetitions=1),
+        full=Size(runs=10, repetitions=2),
+        quick=Size(runs=3, repetitions=1),
     ),
     Measure(
         key="round_1000",
@@ -93,7 +93,7 @@ MEASURES = (
         agents=1000,
         delay_ms=200,
         warm_up=2,
-        full=Size(runs=1, repetitions=3),
+        full=Size(runs=1, repetitions=2),
         quick=Size(runs=1, repetitions=1),
     ),
     Measure(
@@ -101,8 +101,8 @@ MEASURES = (
         title="delta, burst, us",
         operation="stream",
         warm_up=1,
-        full=Size(runs=5, repetitions=5, deltas=BURST_DELTAS),
-        quick=Size(runs=3, repetitions=2, deltas=BURST_DELTAS),
+        full=Size(runs=5, repetitions=3, deltas=BURST_DELTAS),
+        quick=Size(runs=2, repetitions=2, deltas=BURST_DELTAS),
     ),
     Measure(
         key="paced",
@@ -110,8 +110,8 @@ MEASURES = (
         operation="stream",
         interval_ms=2,
         warm_up=0,
-        full=Size(runs=1, repetitions=3, deltas=2000),
-        quick=Size(runs=1, repetitions=1, deltas=1000),
+        full=Size(runs=1, repetitions=2, deltas=2000),
+        quick=Size(runs=1, repetitions=1, deltas=500),
     ),
     Measure(
         key="paced_200",
@@ -120,23 +120,23 @@ MEASURES = (
         interval_ms=40,
         agents=200,
         warm_up=0,
-        full=Size(runs=1, repetitions=3, deltas=100),
-        quick=Size(runs=1, repetitions=1, deltas=50),
+        full=Size(runs=1, repetitions=2, deltas=100),
+        quick=Size(runs=1, repetitions=1, deltas=30),
     ),
     Measure(
         key="share_ask",
         title="the transport alone, us",
         operation="ask",
-        full=Size(runs=1000, repetitions=5),
-        quick=Size(runs=400, repetitions=3),
+        full=Size(runs=1000, repetitions=3),
+        quick=Size(runs=300, repetitions=2),
         drivers=(TRANSPORT,),
     ),
     Measure(
         key="nine_calls",
         title="agent round with nine calls, us",
         operation="nine_calls",
-        full=Size(runs=300, repetitions=5),
-        quick=Size(runs=150, repetitions=3),
+        full=Size(runs=300, repetitions=3),
+        quick=Size(runs=100, repetitions=2),
         drivers=(RIG,),
     ),
     *(
@@ -145,7 +145,7 @@ MEASURES = (
             title=f"{agents:,} agents, us",
             operation="round",
             agents=agents,
-            full=Size(runs=max(2, 2000 // agents), repetitions=3),
+            full=Size(runs=max(2, 2000 // agents), repetitions=2),
             drivers=(RIG, AIOHTTP),
         )
         for agents in (1, 10, 100, 1000, 5000)
@@ -160,7 +160,7 @@ MEASURES = (
     ),
 )
 
-IMPORT_REPETITIONS = 9
+IMPORT_REPETITIONS, QUICK_IMPORT_REPETITIONS = 9, 3
 IMPORT_FLOOR = "import httpx, anyio, asyncio; from pydantic import BaseModel, TypeAdapter"
 """What every program that uses them loads: httpx, anyio and pydantic load their larger halves later."""
 

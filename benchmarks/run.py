@@ -19,7 +19,14 @@ from typing import Any
 
 from benchmarks.environments import CLIENTS, ENVIRONMENTS, ROOT, TRANSPORT, Client, Environments
 from benchmarks.machine import allow_files, described
-from benchmarks.measures import IMPORT_FLOOR, IMPORT_REPETITIONS, MEASURES, Measure, Size
+from benchmarks.measures import (
+    IMPORT_FLOOR,
+    IMPORT_REPETITIONS,
+    MEASURES,
+    QUICK_IMPORT_REPETITIONS,
+    Measure,
+    Size,
+)
 from benchmarks.plots import draw
 from benchmarks.report import as_markdown, page
 
@@ -120,7 +127,7 @@ class Bench:
             (one.driver, one.environment, one.imports) for one in self._clients if one.imports
         ]
         wanted.append(("floor", "rig", IMPORT_FLOOR))
-        for _ in range(IMPORT_REPETITIONS):
+        for _ in range(QUICK_IMPORT_REPETITIONS if self._quick else IMPORT_REPETITIONS):
             for driver, environment, statement in wanted:
                 code = f"import time; t = time.process_time(); {statement}; print(time.process_time() - t)"
                 out = self._python(environment, "-c", code)
