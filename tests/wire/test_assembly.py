@@ -715,6 +715,59 @@ def test_a_call_nobody_can_answer_is_an_error() -> None:
         assembler.reply()
 
 
+LOST: dict[str, list[tuple[str, str]]] = {
+    "arguments": [("get", "{}"), ("", '{"a": 1}')],
+    "a part of them": [("get", "{}"), ("", '"a": 1}')],
+    "before the named one": [("", '{"a": 1}'), ("get", "{}")],
+}
+
+
+@pytest.mark.parametrize("calls", LOST.values(), ids=LOST.keys())
+def test_arguments_without_a_name_are_never_dropped_beside_a_call(
+    calls: list[tuple[str, str]],
+) -> None:
+    entries = [
+        {"index": index, "id": f"c{index}", "function": {"name": name, "arguments": text}}
+        for index, (name, text) in enumerate(calls)
+    ]
+    error = failure_of_reply([chunk({"tool_calls": [one]}) for one in entries])
+    assert error.reason == "tool_call"
+    body = {"choices": [{"message": {"tool_calls": entries}, "finish_reason": "tool_calls"}]}
+    with pytest.raises(ProtocolError) as raised:
+        decode_chat(json.dumps(body).encode())
+    assert raised.value.reason == "tool_call"
+
+
+def failure_of_reply(events: list[Event]) -> ProtocolError:
+    assembler = StreamAssembler()
+    assembler.feed([*events, chunk({}, "tool_calls"), DONE])
+    with pytest.raises(ProtocolError) as raised:
+        assembler.reply()
+    return raised.value
+
+
+@pytest.mark.parametrize("text", ["", " ", "{}", "null"], ids=repr)
+def test_a_call_without_a_name_that_says_nothing_is_none_beside_another(text: str) -> None:
+    reply, _ = run([
+        call("{}", call_id="a", name="get"), call(text, index=1, call_id="b"), chunk({}, "tool_calls"), DONE
+    ])  # fmt: skip
+    assert [one.name for one in reply.tool_calls] == ["get"]
+
+
+def test_calls_of_one_id_are_the_same_streamed_and_whole() -> None:
+    entries = [
+        {"index": index, "id": "c", "function": {"name": "get", "arguments": text}}
+        for index, text in enumerate(['{"a": 1}', '{"a": 2}'])
+    ]
+    streamed, _ = run([*[chunk({"tool_calls": [one]}) for one in entries], *STOP])
+    body = {"choices": [{"message": {"tool_calls": entries}, "finish_reason": "stop"}]}
+    whole = decode_chat(json.dumps(body).encode())
+    assert [(one.name, one.input) for one in streamed.tool_calls] == [
+        (one.name, one.input) for one in whole.tool_calls
+    ]
+    assert len({one.id for one in streamed.tool_calls}) == 2
+
+
 def test_the_calls_so_far_can_be_looked_at_any_time() -> None:
     assembler = StreamAssembler()
     assembler.feed([call('{"a": "', name="get")])

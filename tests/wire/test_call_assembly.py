@@ -125,6 +125,47 @@ CASES: dict[str, tuple[list[list[Any]], list[tuple[str, str]]]] = {
         [[F('{"a"', index=0, name="get")], [F(":1}", index=0, call_id="late")]],
         [("get", '{"a":1}')],
     ),
+    "a fresh id in every piece": (
+        [
+            [F("", index=0, call_id="x1", name="get")],
+            [F('{"a":', index=0, call_id="x2")],
+            [F("1}", index=0, call_id="x3")],
+        ],
+        [("get", '{"a":1}')],
+    ),
+    "a fresh id in every piece, no index": (
+        [[F("", call_id="x1", name="get")], [F('{"a":', call_id="x2")], [F("1}", call_id="x3")]],
+        [("get", '{"a":1}')],
+    ),
+    "a fresh id in every piece, the index on later ones": (
+        [[F("", call_id="x1", name="get")], [F('{"a":', index=0, call_id="x2")], [F("1}", index=0, call_id="x3")]],
+        [("get", '{"a":1}')],
+    ),
+    "a fresh id in every piece of two calls": (
+        [
+            [F("", index=0, call_id="x1", name="get"), F("", index=1, call_id="x2", name="set")],
+            [F('{"b":', index=1, call_id="x3"), F('{"a":', index=0, call_id="x4")],
+            [F("1}", index=0, call_id="x5"), F("2}", index=1, call_id="x6")],
+        ],
+        [("get", '{"a":1}'), ("set", '{"b":2}')],
+    ),
+    "one id for all calls, an index each": (
+        [[F('{"a":1}', index=0, call_id="c", name="get")], [F('{"a":2}', index=1, call_id="c", name="get")]],
+        [("get", '{"a":1}'), ("get", '{"a":2}')],
+    ),
+    "one id for all calls, an index each, in pieces": (
+        [
+            [F('{"a":', index=0, call_id="c", name="get")],
+            [F("1}", index=0, call_id="c")],
+            [F('{"b":', index=1, call_id="c", name="set")],
+            [F("2}", index=1, call_id="c", name="set")],
+        ],
+        [("get", '{"a":1}'), ("set", '{"b":2}')],
+    ),
+    "an index on the first piece, then its id and name": (
+        [[F('{"a":', index=0, call_id="c", name="get")], [F("1}", call_id="c", name="get")]],
+        [("get", '{"a":1}')],
+    ),
     "empty and null ids are none": (
         [
             [F("{", index=0, call_id="a", name="get")],

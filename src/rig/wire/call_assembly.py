@@ -63,6 +63,13 @@ class _Slot:
             return False
         return self.whole
 
+    def is_open(self) -> bool:
+        """Whether a fragment without a name goes on here, although its id is a new one.
+
+        Some servers make an id for every fragment; a call that is new brings its name.
+        """
+        return not self.is_complete() or _is_placeholder(self.text)
+
 
 class CallAssembler:
     """Collects the calls of one reply.
@@ -181,14 +188,20 @@ class CallAssembler:
     def _found(self, index: int | str | None, call_id: str, name: str) -> _Slot | None:
         """The call that index and id name; without either, the one that was opened last."""
         last = self._slots[-1] if self._slots else None
+        known = self._by_id.get(call_id) if call_id else None
         if index is None:
-            return self._by_id.get(call_id) if call_id else last
-        slot = self._by_index.get(index)
-        if call_id and (slot is None or slot.id not in {"", call_id}):
-            return self._by_id.get(call_id)
-        if slot is None and not name and last is not None and not last.has_index:
-            return last
-        return slot
+            slot = last
+        else:
+            slot = self._by_index.get(index)
+            if slot is None and not name and last is not None and not last.has_index:
+                slot = last
+        if not call_id or (index is not None and slot is not None and slot.id in {"", call_id}):
+            return slot
+        if known is None:
+            return slot if slot is not None and not name and slot.is_open() else None
+        if name and index is not None and index not in self._by_index and known.has_index:
+            return None  # one id for all calls: their indexes tell them apart
+        return known
 
     def _opened(self) -> _Slot | None:
         if len(self._slots) >= MAX_CALLS:
@@ -278,6 +291,11 @@ def _is_cut(arguments: str) -> bool:
     except (ValueError, TypeError):  # TypeError: a str that holds lone surrogates
         return read_arguments(arguments).kind == "truncated"
     return False
+
+
+def _is_placeholder(text: str) -> bool:
+    """Whether arguments say nothing, as those do that only open a call."""
+    return bool(text.strip()) and arguments_text(text) == "{}"
 
 
 def _arguments(source: Mapping[str, object]) -> object:

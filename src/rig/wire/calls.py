@@ -42,11 +42,13 @@ class Calls:
         calls: those that can be answered, in order.
         unusable: how many had no name or were of a kind rig does not know.
         blank: how many of those say nothing at all: some servers send one beside every text.
+        nameless: how many of them hold arguments and no name. They may be another call's.
     """
 
     calls: tuple[ToolCall, ...] = ()
     unusable: int = 0
     blank: int = 0
+    nameless: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,8 +90,13 @@ def read_calls(message: Mapping[str, object], *, seed: bytes) -> Calls:
         )
         for call_id, draft in zip(ids, drafts, strict=True)
     )
-    blank = sum(map(_is_blank, entries))
-    return Calls(calls=calls, unusable=len(entries) - len(drafts), blank=blank)
+    unusable = len(entries) - len(drafts)
+    return Calls(
+        calls=calls,
+        unusable=unusable,
+        blank=sum(map(_is_blank, entries)),
+        nameless=sum(map(_is_nameless, entries)) if unusable else 0,
+    )
 
 
 def unique_ids(ids: Sequence[str], *, seed: bytes) -> list[str]:
@@ -209,6 +216,16 @@ def _is_blank(entry: Mapping[str, object]) -> bool:
                 return False
     named = (entry.get("name"), function.get("name"), entry.get("function"))
     return entry.get("type") != "custom" and not any(clean_tool_name(name) for name in named)
+
+
+def _is_nameless(entry: Mapping[str, object]) -> bool:
+    """Whether an entry has no name, but arguments that say something."""
+    source = as_object(entry.get("function")) or entry
+    label = entry["function"] if isinstance(entry.get("function"), str) else source.get("name")
+    if clean_tool_name(label):
+        return False
+    values = (source[key] for key in ARGUMENT_KEYS if source.get(key) is not None)
+    return any(arguments_text(value) != "{}" for value in values)
 
 
 def _says_nothing(value: object) -> bool:

@@ -272,13 +272,15 @@ def _calls(
 def _check_calls(calls: Calls, finish: FinishReason, body: bytes, *, has_text: bool) -> None:
     """A call nobody can answer is an error, unless other calls are left or the reply was cut.
 
-    One that says nothing at all is no call where there is a text beside it.
+    One that says nothing at all is no call where there is a text beside it. One that holds arguments
+    is an error beside others too: they may belong to one of those, which must not run without them.
 
     Raises:
-        ProtocolError: there are only such calls.
+        ProtocolError: there are only such calls, or one of them holds arguments.
     """
     unusable = calls.unusable - (calls.blank if has_text else 0)
-    if unusable and not calls.calls and finish != "length":
+    lost = unusable if not calls.calls else calls.nameless
+    if lost and finish != "length":
         raise ProtocolError(
             "the reply asks for a tool without a name, or for a kind of tool rig does not offer",
             reason="tool_call",
