@@ -1,5 +1,7 @@
 """Which fragment belongs to which call: the shapes servers really send, in one table."""
 
+import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -236,6 +238,68 @@ CASES: dict[str, tuple[list[list[Any]], list[tuple[str, str]]]] = {
 }  # fmt: skip
 
 
+def pieces(text: str, size: int) -> list[str]:
+    return [text[at : at + size] for at in range(0, len(text), size)]
+
+
+def growing(text: str, size: int) -> list[str]:
+    return [text[: at + size] for at in range(0, len(text), size)]
+
+
+AGAIN: dict[str, Callable[[str, int], list[Any]]] = {
+    "pieces, then the whole": lambda text, size: [*pieces(text, size), text],
+    "pieces, then the whole twice": lambda text, size: [*pieces(text, size), text, text],
+    "pieces, then the whole as an object": lambda text, size: [*pieces(text, size), from_json(text)],
+    "a placeholder, then pieces": lambda text, size: ["{}", *pieces(text, size)],
+    "a placeholder of null, then pieces": lambda text, size: ["null", *pieces(text, size)],
+    "a placeholder in pieces, then pieces": lambda text, size: ["{", "}", *pieces(text, size)],
+    "a placeholder, then all so far in each": lambda text, size: ["{}", *growing(text, size)],
+    "all so far in each": growing,
+    "all so far in each, the last one twice": lambda text, size: [*growing(text, size), text],
+    "all so far in each, each twice": lambda text, size: [one for one in growing(text, size) for _ in "ab"],
+    "all so far in each, then blanks": lambda text, size: [*growing(text, size), "\n", " "],
+}  # fmt: skip
+NAMES: dict[str, list[dict[str, Any]]] = {
+    "index only": [{"index": 0, "call_id": "a", "name": "get"}, {"index": 0}],
+    "id and name in each": [{"index": 0, "call_id": "a", "name": "get"}] * 2,
+    "id only": [{"call_id": "a", "name": "get"}, {"call_id": "a"}],
+    "nothing": [{"name": "get"}, {}],
+}
+TEXTS = ['{"path": "/tmp/a", "more": {"x": [1, "}"]}}', '{"a":{"a":{"a":1}}}', '{"{}":"{}"}']
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 11, 1000], ids="{} characters".format)
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("keys", NAMES.values(), ids=NAMES.keys())
+@pytest.mark.parametrize("sent", AGAIN.values(), ids=AGAIN.keys())
+def test_arguments_that_are_sent_again_are_the_same_ones(
+    sent: Callable[[str, int], list[Any]], keys: list[dict[str, Any]], text: str, size: int
+) -> None:
+    first, *rest = sent(text, size)
+    assembler, _ = assemble([[F(first, **keys[0])], *[[F(one, **keys[1])] for one in rest]])
+    assert [(name, from_json(found)) for name, found in calls_of(assembler)] == [
+        ("get", from_json(text))
+    ]
+
+
+HONEST = ['{"a":', '{"a":1}', "}"], ['{"a":', '{"a":1}}'], ["{", '"{":1}'], ["{}"], ["{", "}"]
+
+
+@pytest.mark.parametrize("texts", HONEST, ids=str)
+def test_pieces_that_only_look_like_a_new_beginning_go_on(texts: list[str]) -> None:
+    deltas = [[F(text, index=0, call_id="a", name="get")] for text in texts]
+    assert calls_of(assemble(deltas)[0]) == [("get", "".join(texts))]
+
+
+def test_arguments_that_grow_count_once_and_are_told_of_once() -> None:
+    text = json.dumps({"path": "x" * 2000})
+    assembler, news = assemble(
+        [[F(one, index=0, call_id="a", name="get")] for one in growing(text, 3)]
+    )
+    assert assembler.size == len(text) + len("aget")
+    assert "".join(one.arguments for one in news) == text
+
+
 @pytest.mark.parametrize(("deltas", "expected"), CASES.values(), ids=CASES.keys())
 def test_fragments_come_together_as_the_calls_they_were(
     deltas: list[list[Any]], expected: list[tuple[str, str]]
@@ -353,6 +417,10 @@ NAMELESS = [F('{"a": "}', index=0, name="get")]
 WORK: dict[str, tuple[list[Any], list[Any]]] = {
     "the name repeated, never an id": (NAMELESS, [F("{}", index=0, name="get")]),
     "pieces that look like the end": ([F("{", index=0, name="get")], [F('{"}', name="get")]),
+    "an object, blanks, the object": (
+        [F('{"a":1}', index=0, name="get")],
+        [F(" ", index=0), F('{"a":1}', index=0)],
+    ),
     "the same piece again and again": ([F("{}", index=0, name="get")], [F("{}", index=0)]),
 }
 

@@ -28,39 +28,108 @@ MAX_COMPLETENESS_CHECKS: Final = 8
 that needs it sends whole calls, so once is enough; the bound keeps the work linear."""
 
 
-class _Slot:
-    """One call in the making."""
+MAX_PLACEHOLDER_CHARS: Final = 16
+"""Length of arguments that may be a placeholder, `{}` or `null`, which the real ones replace."""
 
-    __slots__ = ("checks", "has_index", "id", "index", "name", "parts", "whole")
+SURE_GROWTHS: Final = 2
+"""Fragments that hold the one before them before each is taken for all arguments so far. One alone may
+be an object inside of an object that begins the same way; until it is sure both readings are kept."""
+
+
+class _Slot:
+    """One call in the making.
+
+    Attributes:
+        parts: the fragments of its arguments, or the last one alone once that is known to hold all.
+        chars: characters of those.
+        bytes: what they count for in the cap.
+        last: the last fragment, while each one so far holds all before it.
+        growths: how often one did.
+        cumulative: whether that may still be so.
+        closed: the arguments end in a brace so far, blanks aside.
+    """
+
+    __slots__ = (
+        "bytes", "chars", "checks", "closed", "cumulative", "growths", "has_index", "id", "index", "last",
+        "name", "parts", "whole",
+    )  # fmt: skip
 
     def __init__(self, index: int) -> None:
         self.index = index
         self.id = ""
         self.name = ""
-        self.parts: list[str] = []
         self.has_index = False
-        self.whole = False
         self.checks = 0
+        self.bytes = 0
+        self.parts: list[str] = []
+        self.replace("", whole=False)
 
     @property
-    def text(self) -> str:
+    def joined(self) -> str:
+        """The fragments one behind the other."""
         if len(self.parts) > 1:
             self.parts = ["".join(self.parts)]
         return self.parts[0] if self.parts else ""
+
+    @property
+    def text(self) -> str:
+        """The arguments: where both readings are possible, the fragments together if that is JSON."""
+        joined = self.joined
+        if self.growths == 1 and self.cumulative and not _is_object(joined):
+            return self.last
+        return joined
+
+    def replace(self, text: str, *, whole: bool) -> None:
+        """Begin the arguments anew."""
+        self.parts = [text] if text else []
+        self.chars = len(text)
+        self.last = text
+        self.growths = 0
+        self.cumulative = text.lstrip().startswith("{")
+        self.closed = text.rstrip().endswith("}")
+        self.whole = whole
+
+    def append(self, text: str) -> None:
+        """Add a fragment behind the others."""
+        self.parts.append(text)
+        self.chars += len(text)
+        if stripped := text.rstrip():
+            self.closed = stripped.endswith("}")
+            self.whole = False
+            self.cumulative = self.cumulative and text == self.last
+
+    def grow(self, text: str) -> str:
+        """Add a fragment that holds the one before it, and return what is new of it."""
+        news = text[len(self.last) :]
+        self.growths += 1
+        if self.growths < SURE_GROWTHS:
+            self.append(text)
+        else:
+            self.parts = [text]
+            self.chars = len(text)
+        self.closed = text.rstrip().endswith("}")
+        self.whole = False
+        self.cumulative = True
+        self.last = text
+        return news
+
+    def repeats(self, text: str) -> bool:
+        """Whether a fragment is all that came so far, once more."""
+        if self.growths and self.cumulative and text == self.last:
+            return True
+        if len(text) != self.chars or text != self.joined:
+            return False
+        self.whole = self.whole or (self.closed and _is_object(text))
+        return self.whole
 
     def is_complete(self) -> bool:
         """Whether the arguments so far are one JSON object."""
         if self.whole:
             return True
-        if self.checks >= MAX_COMPLETENESS_CHECKS or not self.parts:
-            return False
-        if not self.parts[-1].rstrip().endswith("}"):
+        if self.checks >= MAX_COMPLETENESS_CHECKS or not self.closed:
             return False
         self.checks += 1
-        try:
-            self.whole = isinstance(from_json(self.text, allow_inf_nan=False), dict)
-        except ValueError:
-            return False
+        self.whole = _is_object(self.text)
         return self.whole
 
     def is_open(self) -> bool:
@@ -214,17 +283,36 @@ class CallAssembler:
     def _keep(self, slot: _Slot, value: object) -> str:
         """Keep a fragment of arguments and return what is new of it."""
         text = value if isinstance(value, str) else arguments_text(value)
-        if not text or (len(slot.parts) == 1 and text == slot.parts[0] and slot.is_complete()):
-            return ""  # a whole object that comes again is the same one: the last chunk repeats it
-        self.size += byte_size(text)
-        if not isinstance(value, str) and slot.whole:
-            slot.parts = [text]
+        if not text:
             return ""
-        slot.whole = (not isinstance(value, str) and not slot.parts) or (
-            slot.whole and not text.strip()
-        )
-        slot.parts.append(text)
-        return text
+        if slot.parts and text[0] != "{" and not text[0].isspace():
+            slot.append(text)
+            news, size = text, slot.bytes + byte_size(text)
+        elif slot.repeats(text):
+            return ""  # the last chunk holds the whole arguments once more
+        else:
+            before = slot.bytes
+            news = _begin_or_add(slot, text, is_text=isinstance(value, str))
+            size = byte_size(text) + (before if len(slot.parts) > 1 else 0)
+        self.size += size - slot.bytes
+        slot.bytes = size
+        return news
+
+
+def _begin_or_add(slot: _Slot, text: str, *, is_text: bool) -> str:
+    """Add a fragment that may be the arguments from their start, and return what is new of it."""
+    begins = text.lstrip().startswith("{")
+    short = slot.chars <= MAX_PLACEHOLDER_CHARS
+    if not slot.parts or (begins and short and _is_placeholder(slot.joined)):
+        slot.replace(text, whole=not is_text)
+    elif not is_text and slot.is_complete():
+        slot.replace(text, whole=True)
+        return ""
+    elif begins and slot.cumulative and len(text) > len(slot.last) and text.startswith(slot.last):
+        return slot.grow(text)
+    else:
+        slot.append(text)
+    return text
 
 
 def _is_another(
@@ -291,6 +379,13 @@ def _is_cut(arguments: str) -> bool:
     except (ValueError, TypeError):  # TypeError: a str that holds lone surrogates
         return read_arguments(arguments).kind == "truncated"
     return False
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(from_json(text, allow_inf_nan=False), dict)
+    except (ValueError, TypeError):  # TypeError: a str that holds lone surrogates
+        return False
 
 
 def _is_placeholder(text: str) -> bool:
