@@ -28,6 +28,7 @@
 
 Rules for whoever edits this file: a message is a sentence of ours and holds no URL, key, header or
 text of an endpoint; what the endpoint said goes to `detail`, which `str()` and `repr()` never show.
+What had come of a streamed reply goes to `text` and `tool_calls`, whichever error ended the stream.
 Subclasses take one positional argument, the message, so that pickling and copying keep every field.
 """
 
@@ -94,11 +95,15 @@ class RigError(Exception):
         code: the class's name on the wire and in logs, stable.
         result: the partial `RunResult` when the error ended a run, else None.
         attempts: requests that were sent before it was raised, retries included.
+        text: the visible text of the reply that had arrived when it ended a stream, else "".
+        tool_calls: the calls that had begun in it; their arguments may be cut: never run them.
     """
 
     code: ClassVar[str] = "error"
     retryable: bool = False
     attempts: int = 1
+    text: str = ""
+    tool_calls: "tuple[ToolCall, ...]" = ()
 
     def __init__(
         self,

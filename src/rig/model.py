@@ -64,8 +64,8 @@ class ChatOptions:
         reasoning_budget_message: what the model is told when that budget ends (llama.cpp).
         enable_thinking: sets `chat_template_kwargs.enable_thinking`.
         trace_id: sent as the header X-Trace-Id.
-        extra_body: fields added to the body as they are; they win over rig's own. `model`, `messages` and
-            `stream` can't be set so.
+        extra_body: fields added to the body as they are; they win over rig's own, and None leaves one
+            out. `model`, `messages` and `stream` can't be set so.
     """
 
     temperature: float | None = None

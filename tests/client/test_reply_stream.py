@@ -2,7 +2,7 @@
 
 import tracemalloc
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, cast
 
 import anyio
@@ -36,7 +36,8 @@ from rig import (
     Timeouts,
     UnauthorizedError,
 )
-from rig.client.reply_stream import TAIL_S
+from rig.client.loop_watch import LoopWatch
+from rig.client.reply_stream import TAIL_S, ClientReplyStream
 from rig.messages import Usage
 from rig.testing import (
     Answer,
@@ -59,6 +60,8 @@ from rig.testing import (
     stream,
 )
 from rig.testing.answers import LazySteps
+from rig.transport.http import StreamResponse
+from rig.wire.chat_stream import ChatStream
 
 HELLO = ChatRequest(model="m", messages=(Message(role="user", content="hi"),), max_tokens=8)
 FAST = RetryPolicy(initial_s=0.001)
@@ -204,6 +207,18 @@ async def test_the_request_says_that_it_streams_and_asks_for_the_usage() -> None
     assert 0 < result.usage.time_to_first_token_s <= result.usage.latency_s
 
 
+async def test_none_in_extra_body_leaves_out_what_a_server_refuses() -> None:
+    request = ChatRequest(
+        model="m",
+        messages=HELLO.messages,
+        max_tokens=8,
+        options=ChatOptions(extra_body={"stream_options": None}),
+    )
+    async with asking(stream("a", usage=None)) as (client, backend):
+        await streamed(client, request)
+    assert "stream_options" not in backend.requests[0].json
+
+
 async def test_a_trace_id_goes_along() -> None:
     request = ChatRequest(
         model="m", messages=HELLO.messages, max_tokens=8, options=ChatOptions(trace_id="t-1")
@@ -328,6 +343,88 @@ async def test_a_connection_that_breaks_behind_the_finish_does_no_harm() -> None
         assert (await streamed(client))[0].text == "a"
 
 
+UNENDED: dict[str, list[Any]] = {
+    "closed": [chunk(event({}, "stop")[:-2]), Close()],
+    "reset": [chunk(event({}, "stop")[:-1]), Pause(0.02), Reset()],
+    "reset behind more text": [chunk(event({"content": "!"}, "stop")[:-1]), Pause(0.02), Reset()],
+    "left open": [chunk(event({}, "stop")[:-1]), Hang()],
+}
+
+
+@pytest.mark.parametrize("end", UNENDED.values(), ids=UNENDED.keys())
+async def test_a_break_right_behind_the_finish_does_no_harm_though_a_blank_line_is_missing(
+    end: list[Any],
+) -> None:
+    steps = raw(SSE_HEAD, chunk(event({"content": "Hello"})), *end)
+    async with asking(steps, timeouts=Timeouts(idle_s=0.2)) as (client, _):
+        result, _ = await streamed(client)
+        assert in_use(client) == 0
+    assert result.text.rstrip("!") == "Hello"
+
+
+async def test_text_that_drips_behind_the_finish_is_not_read_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(rig.client.reply_stream, "MAX_TAIL_S", 0.2)
+    drip: list[Any] = [Pause(0.02), chunk(event({"content": "more "}))] * 100
+    async with asking(raw(SSE_HEAD, chunk(event({"content": "a"}, "stop")), *drip)) as (client, _):
+        result, _ = await streamed(client)
+    assert result.text.count("more") < 50
+
+
+async def test_calls_behind_a_finish_are_read_to_their_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rig.client.reply_stream, "MAX_TAIL_S", 0.2)
+    first, second = (
+        call_deltas((name, {"text": "x" * 100}), piece_chars=4) for name in ("one", "two")
+    )
+    for delta in second:
+        for call in delta["tool_calls"]:
+            call["index"] = 1
+    drip = [step for delta in second for step in (Pause(0.02), chunk(event(delta)))]
+    async with asking(
+        raw(SSE_HEAD, *(chunk(event(d)) for d in first), chunk(event({}, "tool_calls")), *drip)
+    ) as (client, _):
+        result, _ = await streamed(client)
+    assert [len(call.arguments) for call in result.tool_calls] == [112, 112]
+
+
+async def test_text_is_joined_once() -> None:
+    async with asking(stream("one ", "two ", "three")) as (client, _):
+        async with client.stream(HELLO) as replies:
+            async for _ in replies:
+                assert replies.text is replies.text
+    assert replies.text == "one two three"
+
+
+PARTIAL: dict[str, tuple[list[Any], type[RigError]]] = {
+    "overload": (
+        [chunk(encode_event({"error": {"code": 503, "message": "x"}})), chunk(b"")],
+        ServerError,
+    ),
+    "a word": ([chunk(encode_event({"error": "boom"})), chunk(b"")], RigError),
+    "a rate limit": (
+        [chunk(encode_event({"error": {"code": 429, "message": "x"}})), chunk(b"")],
+        RateLimitedError,
+    ),
+    "silence": ([Hang()], RequestTimeoutError),
+    "too large": ([chunk(event({"content": "word " * 100})), Hang()], ResponseTooLargeError),
+    "the end": ([chunk(b"")], StreamCutError),
+}
+
+
+@pytest.mark.parametrize(("end", "error"), PARTIAL.values(), ids=PARTIAL.keys())
+async def test_what_came_is_on_whatever_error_ends_a_stream(
+    end: list[Any], error: type[RigError]
+) -> None:
+    call = call_deltas(("add", {"a": 1}))[0]
+    steps = raw(SSE_HEAD, chunk(event({"content": "Hello"})), chunk(event(call)), Pause(0.02), *end)
+    async with asking(steps, timeouts=Timeouts(idle_s=0.2), max_response_bytes=300) as (client, _):
+        with pytest.raises(error) as caught:
+            await streamed(client)
+    assert caught.value.text.startswith("Hello")
+    assert [one.name for one in caught.value.tool_calls] == ["add"]
+
+
 CUTS: dict[str, Answer] = {
     "in good order": stream("It is ", "18 deg", finish_reason=None, usage=None, done=False),
     "closed": stream("It is ", "18 deg", Close()),
@@ -383,6 +480,109 @@ async def test_s09_a_stream_that_falls_silent_is_a_time_out() -> None:
             assert replies.text == "a b"
         assert caught.value.reason == "idle"
         assert (await streamed(client))[0].text == "ok"
+
+
+SHORT = Timeouts(idle_s=0.3, first_byte_s=0.6, total_s=None)
+KEPT_ALIVE: dict[str, tuple[list[bytes], bytes]] = {
+    "comments": ([event({"content": "a"})], b": ping\n\n"),
+    "empty deltas": ([event({"content": "a"})], event({"content": ""})),
+    "blanks": ([event({"content": "a"})], b"\n"),
+    "events cut short": ([event({"content": "a"})], b" "),
+    "comments before anything": ([], b": ping\n\n"),
+    "roles before anything": ([], event({"role": "assistant"})),
+}
+
+
+@pytest.mark.parametrize(("first", "ping"), KEPT_ALIVE.values(), ids=KEPT_ALIVE.keys())
+async def test_keep_alives_do_not_extend_the_wait_for_the_reply(
+    first: list[bytes], ping: bytes
+) -> None:
+    pings: list[Any] = [Pause(0.05), chunk(ping)] * 40
+    finish = [chunk(b"\n\n" + event({"content": "b"}, "stop")), chunk(b"")]
+    answers = raw(SSE_HEAD, *map(chunk, first), *pings, *finish)
+    async with asking(answers, timeouts=SHORT, retry=RetryPolicy.off()) as (client, _):
+        with pytest.raises(RequestTimeoutError) as caught:
+            await streamed(client)
+        assert in_use(client) == 0
+    assert caught.value.reason == "idle"
+    assert caught.value.text == "a" * len(first)
+    assert caught.value.__context__ is None
+
+
+class Slow:
+    """A body at virtual time: bytes, and seconds that pass before the next ones."""
+
+    def __init__(self, *steps: bytes | float) -> None:
+        self._steps = iter(steps)
+
+    def __aiter__(self) -> "Slow":
+        return self
+
+    async def __anext__(self) -> bytes:
+        await anyio.lowlevel.checkpoint()
+        for step in self._steps:
+            if isinstance(step, bytes):
+                return step
+            await anyio.sleep(step)
+        raise StopAsyncIteration
+
+
+def slowly(*steps: bytes | float) -> ClientReplyStream:
+    return ClientReplyStream(
+        cast("StreamResponse", Slow(*steps)),
+        ChatStream(),
+        LoopWatch(RepetitionGuard()),
+        AsyncExitStack(),
+        model="m",
+        started=anyio.current_time(),
+        sent=anyio.current_time(),
+        timeouts=Timeouts(first_byte_s=300, idle_s=60),
+        learned=lambda thinks: None,
+    )
+
+
+PING = b": ping\n\n"
+FINISH = event({}, "stop") + b"data: [DONE]\n\n"
+ARGUMENT = event({"function_call": {"name": "f", "arguments": "1"}})
+SILENCES: dict[str, tuple[list[bytes | float], float | None]] = {
+    "pings while the prompt is read": ([PING, *(30, PING) * 9, 20, event({"content": "a"})], None),
+    "pings for longer than the first byte may take": ([PING, *(30, PING) * 20], 300),
+    "pings between deltas": ([*(30, PING, 25, event({"content": "a"})) * 20], None),
+    "pings behind a delta": ([5, event({"content": "a"}), *(25, PING) * 20], 65),
+    "a flood behind a delta": ([event({"content": "a"}), *(1, PING) * 200], 60),
+    "silence behind a ping": ([event({"content": "a"}), 50, PING, 500], 60),
+    "a call that no delta tells of": ([event({"content": "a"}), *(30, ARGUMENT) * 9], None),
+    "a refusal": ([event({"content": "a"}), *(30, event({"refusal": "no"})) * 9], None),
+    "whitespace": ([event({"content": "a"}), *(30, event({"content": "\n"})) * 9], None),
+    "a slow body that is no stream": (
+        [b'{"choices": [', *(50, b" ", 5, b'{"message": {"content": "a"}},') * 9, b"{}]}"],
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("anyio_backend", ["trio-autojump"], indirect=True)
+@pytest.mark.parametrize(("steps", "ends_s"), SILENCES.values(), ids=SILENCES.keys())
+async def test_the_wait_for_news_is_counted_from_the_last_news(
+    steps: list[bytes | float], ends_s: float | None
+) -> None:
+    began = anyio.current_time()
+    stream = slowly(*steps, FINISH) if steps[0] != b'{"choices": [' else slowly(*steps)
+    if ends_s is None:
+        assert [delta async for delta in stream][-1].finish_reason is not None
+        return
+    with pytest.raises(RequestTimeoutError) as caught:
+        [delta async for delta in stream]
+    assert caught.value.reason == "idle"
+    assert anyio.current_time() - began == pytest.approx(ends_s)
+
+
+@pytest.mark.parametrize("anyio_backend", ["trio-autojump"], indirect=True)
+async def test_the_pauses_of_a_reader_are_no_silence() -> None:
+    stream = slowly(event({"content": "a"}), PING, PING, event({"content": "b"}), PING, FINISH)
+    async for _ in stream:
+        await anyio.sleep(200)
+    assert stream.reply().text == "ab"
 
 
 # --- Errors and retries ---

@@ -135,11 +135,12 @@ class Client(RunMixin):
         self._host = host_of(url)
         self._dialect = _chosen(dialect)
         self._asking = self._headers(self._dialect_for(self.default_model))
+        self._timeouts = settings.instance_of(Timeouts, timeouts, "timeouts")
         self._http = HTTP(
             url,
             headers=headers,
             http_client=http_client,
-            timeouts=settings.instance_of(Timeouts, timeouts, "timeouts"),
+            timeouts=self._timeouts,
             max_response_bytes=max_response_bytes,
         )
         self._requester = HTTPRequester(self._http, url, self._asking)
@@ -597,6 +598,7 @@ class Client(RunMixin):
             model=sendable.request.model,
             started=started,
             sent=sent,
+            timeouts=self._timeouts,
             learned=lambda thinks: self._thinking.learn(key, thinks),
         )
 

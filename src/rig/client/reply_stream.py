@@ -5,6 +5,7 @@ them; no cancel scope is open while a caller's code runs; errors that were caugh
 exception is being handled.
 """
 
+import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
@@ -17,6 +18,7 @@ from rig.client.loop_watch import LoopWatch
 from rig.errors import (
     InvalidRequestError,
     ProtocolError,
+    RequestTimeoutError,
     RigError,
     StreamCutError,
     UpstreamError,
@@ -24,13 +26,18 @@ from rig.errors import (
 from rig.messages import Usage
 from rig.model import Delta, Reply
 from rig.text.repetition import Repetition
-from rig.transport.http import StreamResponse
+from rig.transport.http import StreamResponse, Timeouts
 from rig.wire.chat_stream import ChatStream
 
 TAIL_S = 1.0
 """Seconds after the last news of a reply that is complete in which its usage and `[DONE]` are waited
 for. llama.cpp and vLLM send them together with the finish; servers that announce the finish after each
 call begin the next one within this time."""
+
+MAX_TAIL_S = 10.0
+"""Seconds after the finish, or after the last fragment of a call behind it, in which such a tail ends
+whatever comes: text that drips on begins its `TAIL_S` anew each time. No server is known to send text
+behind its finish, several send calls."""
 
 MAX_TAIL_BYTES = 64 * 1024
 """Bytes of such a tail without any news that are read. A usage takes 300, comments a few each."""
@@ -51,6 +58,7 @@ class ClientReplyStream:
         model: the name the request gives the model.
         started: when the first request was begun, on the event loop's clock.
         sent: when this one was.
+        timeouts: how long nothing of the reply may come while keep-alives do.
         learned: told at the end what the stream told of the model's template.
     """
 
@@ -64,6 +72,7 @@ class ClientReplyStream:
         model: str,
         started: float,
         sent: float,
+        timeouts: Timeouts,
         learned: Callable[[bool | None], None],
     ) -> None:
         self._response = response
@@ -81,13 +90,15 @@ class ClientReplyStream:
         self._body_over = False
         self._left = False
         self._raised = False
+        self._silence = _Silence(timeouts, sent)
         self._tail_until = 0.0
+        self._tail_ends = 0.0
         self._tail_bytes = 0
 
     @property
     def text(self) -> str:
         """The visible text of the deltas so far, without what was retracted."""
-        return "".join(self._seen.text)
+        return self._seen.whole_text()
 
     def reply(self) -> Reply:
         """The whole reply, once the last delta was handed out: what `complete` would have returned.
@@ -163,7 +174,7 @@ class ClientReplyStream:
         if self._left:
             raise InvalidRequestError("the stream is closed: iterate over it inside its block")
         chat = self._chat
-        data = await self._read_tail() if chat.complete else await self._read()
+        data = await self._read_tail() if chat.complete else await self._read_news()
         if data is None:
             self._close()
         elif isinstance(data, RigError):
@@ -176,7 +187,9 @@ class ClientReplyStream:
         chat = self._chat
         if deltas and self._first_token_s is None:
             self._first_token_s = anyio.current_time() - self._sent
-        cut = self._watch.find(deltas, chat.assembler.blank, chat.assembler.take_held())
+        held = chat.assembler.take_held()
+        self._silence.heard(bool(deltas or held), chat)
+        cut = self._watch.find(deltas, chat.assembler.blank, held)
         if cut is not None and self._watch.found is not None:
             self._cut(deltas[:cut], self._watch.found)
             await (
@@ -186,6 +199,8 @@ class ClientReplyStream:
         self._ready.extend(deltas)
         if deltas:
             self._tail_until = 0.0
+            if self._tail_ends and any(delta.tool_call is not None for delta in deltas):
+                self._tail_ends = 0.0
         if chat.ended:
             self._close()
 
@@ -201,13 +216,29 @@ class ClientReplyStream:
             self._tail_bytes += len(data)
         return data
 
+    async def _read_news(self) -> bytes | RigError | None:
+        """As `_read`; where the last read told nothing new, the wait goes on from before it.
+
+        So only keep-alives cost a scope, and the pauses of whoever reads count for nothing.
+        """
+        silence = self._silence
+        if not silence.lasts:
+            silence.begin()
+            return await self._read()
+        if anyio.current_time() < silence.until:
+            with anyio.CancelScope(deadline=silence.until):
+                return await self._read()
+        return silence.error()
+
     async def _read_tail(self) -> bytes | None:
         """More of what follows a complete reply, None when that was enough; a fault is an end too."""
         if not self._tail_until:
-            self._tail_until = anyio.current_time() + TAIL_S
+            now = anyio.current_time()
+            self._tail_ends = self._tail_ends or now + MAX_TAIL_S
+            self._tail_until = min(now + TAIL_S, self._tail_ends)
             self._tail_bytes = 0
         data: bytes | RigError | None = None
-        if self._tail_bytes < MAX_TAIL_BYTES:
+        if self._tail_bytes < MAX_TAIL_BYTES and anyio.current_time() < self._tail_until:
             with anyio.CancelScope(deadline=self._tail_until):
                 data = await self._read()
         if not isinstance(data, bytes):
@@ -217,37 +248,54 @@ class ClientReplyStream:
 
     def _close(self) -> None:
         """The body is over, or nothing more of it is wanted."""
-        chat = self._chat
         try:
-            self._ready.extend(chat.close())
-            self._outcome = chat.reply(
+            deltas = self._chat.close()
+        except RigError as error:
+            self._fail(error)
+        else:
+            self._complete(deltas)
+
+    def _complete(self, deltas: list[Delta]) -> None:
+        """The body was closed without a fault: the reply is what came of it."""
+        chat = self._chat
+        self._ready.extend(deltas)
+        try:
+            reply = chat.reply(
                 latency_s=self._latency_s(), time_to_first_token_s=self._first_token_s
             )
         except RigError as error:
-            self._outcome = error
+            self._fail(error)
             return
+        self._outcome = reply
         if (
             self._ready and self._ready[-1].usage is not None
         ):  # with the times, which the wire has not
-            self._ready[-1] = replace(self._ready[-1], usage=self._outcome.usage)
+            self._ready[-1] = replace(self._ready[-1], usage=reply.usage)
         thinks = chat.assembler.template_thinks
-        if thinks is False and self._outcome.finish_reason == "length":
+        if thinks is False and reply.finish_reason == "length":
             thinks = None  # a thought that was cut is open too
         self._learned(thinks)
 
     def _break(self, error: RigError) -> None:
-        """The body broke before the reply was complete."""
-        cut = StreamCutError("", reason=error.reason)
+        """The body broke: harmless where the finish had come, though not the blank line behind it."""
+        self._body_over = True
         try:
-            self._chat.close()
-        except StreamCutError as partial:
-            cut = partial
+            deltas = self._chat.close()
         except RigError:
-            pass  # there is nothing of a reply
-        if isinstance(error, UpstreamError) and not isinstance(error, ProtocolError):
-            if not isinstance(error, StreamCutError):
-                error = StreamCutError(error.message, reason=error.reason, detail=error.detail)
-            error.text, error.tool_calls = cut.text, cut.tool_calls
+            pass  # what broke the body says more
+        else:
+            self._complete(deltas)
+            return
+        if isinstance(error, UpstreamError) and not isinstance(
+            error, ProtocolError | StreamCutError
+        ):
+            error = StreamCutError(error.message, reason=error.reason, detail=error.detail)
+        self._fail(error)
+
+    def _fail(self, error: RigError) -> None:
+        """The stream ends with an error, and that with what had come of the reply."""
+        error.text = self._chat.assembler.text
+        error.tool_calls = self._chat.assembler.calls
         self._outcome = error
 
     def _cut(self, deltas: Sequence[Delta], repetition: Repetition) -> None:
@@ -275,6 +323,62 @@ class ClientReplyStream:
         return anyio.current_time() - self._started
 
 
+class _Silence:
+    """How long nothing of the reply has come, whatever else did.
+
+    Comments, events without news and blanks keep a connection alive that has nothing to say: a server
+    may send them while it reads a long prompt, and a proxy for ever.
+
+    Args:
+        timeouts: before the first news as long as the first byte may take, then `idle_s`.
+        since: when the request was sent.
+
+    Attributes:
+        until: when it has lasted too long.
+        lasts: whether the last read told nothing new.
+    """
+
+    __slots__ = ("_begun", "_blank", "_bound_s", "_idle_s", "_untold", "lasts", "until")
+
+    def __init__(self, timeouts: Timeouts, since: float) -> None:
+        first_s = math.inf if timeouts.first_byte_s is None else timeouts.first_byte_s
+        self._idle_s = math.inf if timeouts.idle_s is None else timeouts.idle_s
+        self._bound_s = max(first_s, self._idle_s)
+        self._begun = False
+        self._blank = 0
+        self._untold = 0
+        self.until = since + self._bound_s
+        self.lasts = False
+
+    def begin(self) -> None:
+        """Wait for news from here on; for the first ones since the request was sent."""
+        if self._begun:
+            self.until = anyio.current_time() + self._bound_s
+
+    def heard(self, news: bool, chat: ChatStream) -> None:
+        """Something came.
+
+        Args:
+            news: whether that is known to be part of the reply.
+            chat: what came of it otherwise.
+        """
+        blank = chat.assembler.blank
+        if news or blank > self._blank or chat.untold > self._untold:
+            self._begun, self._bound_s = True, self._idle_s
+            self.lasts = False
+        else:
+            self.lasts = True
+        self._blank, self._untold = blank, chat.untold
+
+    def error(self) -> RequestTimeoutError:
+        """It has lasted too long."""
+        return RequestTimeoutError(
+            f"nothing of the reply came for {self._bound_s:g} s, only keep-alives; raise"
+            " Timeouts(idle_s=...) if the server is just slow",
+            reason="idle",
+        )
+
+
 class _Seen:
     """Text and reasoning of the deltas that were handed out."""
 
@@ -291,6 +395,12 @@ class _Seen:
             self.text.append(delta.text)
         elif delta.reasoning:
             self.reasoning.append(delta.reasoning)
+
+    def whole_text(self) -> str:
+        """The text; what was joined once is not joined again."""
+        if len(self.text) > 1:
+            self.text[:] = ["".join(self.text)]
+        return self.text[0] if self.text else ""
 
     def copy(self) -> "_Seen":
         copied = _Seen()

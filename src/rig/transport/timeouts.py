@@ -13,7 +13,8 @@ class Timeouts:
     Attributes:
         connect_s: resolving, connecting and the TLS handshake. With a caller's client, its own pool too.
         first_byte_s: from the start of the request to the first byte of the answer's body.
-        idle_s: between two reads of the body.
+        idle_s: between two reads of the body; in a streamed reply also between two pieces of it, whatever
+            keep-alives come. Before the first piece those may come for first_byte_s, where that is longer.
         total_s: the whole exchange, the pauses of whoever reads a stream included.
 
     Raises:

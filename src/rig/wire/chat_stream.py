@@ -29,6 +29,8 @@ HEAD_BYTES: Final = 512
 # Blanks and byte order marks, in any order, before the first byte that tells.
 _NOTHING: Final = re.compile(rb"(?:[ \t\r\n]|\xef\xbb\xbf)+")
 _EVENT_LINE: Final = re.compile(rb"(?:data|event|id|retry|error)?:|(?:data|event)[\r\n]")
+# Fragments of a reply that no delta tells of before its end.
+_UNTOLD: Final = re.compile(rb'"(?:function_call"[ \t]*:[ \t]*\{|refusal"[ \t]*:[ \t]*"[^"])')
 _BODY_STARTS: Final = (b"{", b"[", b"<", b'"')
 _ENOUGH: Final = 8
 
@@ -69,6 +71,8 @@ class ChatStream:
 
     Attributes:
         raw_bytes: bytes fed so far.
+        untold: grows with what comes of the reply and no delta tells of yet: a body that is no stream,
+            refusals, the deprecated function_call.
     """
 
     def __init__(
@@ -84,6 +88,7 @@ class ChatStream:
         decode: BodyReader = decode_chat,
     ) -> None:
         self.raw_bytes = 0
+        self.untold = 0
         self._content_type = content_type.partition(";")[0].strip().lower()
         self._max_response_bytes = max_response_bytes
         self._max_raw_bytes = max_raw_bytes or max_response_bytes * RAW_FACTOR
@@ -192,6 +197,8 @@ class ChatStream:
             taken = bytes(held)
             held.clear()
             return taken
+        if self._kind == "body":
+            self.untold += bool(chunk.strip())
         if len(held) > self._max_response_bytes:
             self._break(_too_large("the answer", self._max_response_bytes, "decoded"))
         return b""
@@ -214,6 +221,8 @@ class ChatStream:
             self._break(error)
             return []
         deltas = self._assembler.feed(events)
+        if not deltas:
+            self.untold += sum(_UNTOLD.search(event.data) is not None for event in events)
         if self._parser.fault is not None:
             self._break(self._parser.fault)
         return deltas
