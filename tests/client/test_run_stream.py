@@ -56,6 +56,7 @@ from rig.testing import (
     raw,
     repeat,
     reply,
+    sse,
     stream,
 )
 from rig.testing.answers import LazySteps
@@ -298,6 +299,51 @@ async def test_a_wait_is_seen_while_it_lasts() -> None:
                 pytest.fail("no wait was told")
 
 
+STREAM_ERROR = {"error": {"code": 503, "message": "x"}}
+ENDS: dict[str, Any] = {
+    "cut": stream("Hel", "lo", finish_reason=None, usage=None, done=False),
+    "closed": stream("Hel", "lo", Close()),
+    "silent": stream("Hel", "lo", Hang()),
+    "an error of the server": sse(
+        *({"choices": [{"delta": {"content": text}}]} for text in ("Hel", "lo")),
+        STREAM_ERROR,
+        done=False,
+    ),
+}
+
+
+@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS.keys())
+@pytest.mark.parametrize("observed", [True, False], ids=["events", "result"])
+async def test_the_text_of_a_reply_that_did_not_end_is_that_of_the_result(
+    end: Answer, *, observed: bool
+) -> None:
+    async with asking(end, timeouts=Timeouts(idle_s=0.1)) as (client, _):
+        with pytest.raises(RigError) as caught:
+            if observed:
+                await events_of(client)
+            else:
+                await client.run("hi", max_tokens=8, stream=True)
+    assert caught.value.result is not None
+    assert caught.value.result.text == caught.value.text == "Hello"
+    assert [message.role for message in caught.value.result.messages] == ["user"]
+
+
+async def test_text_that_was_taken_back_is_no_part_of_the_result() -> None:
+    async with asking(stream("let me", "</think>", "four", Close())) as (client, _):
+        with pytest.raises(StreamCutError) as caught:
+            await events_of(client)
+    assert caught.value.result is not None
+    assert caught.value.result.text == "four"
+
+
+async def test_a_round_that_showed_nothing_leaves_the_text_of_the_last_one() -> None:
+    async with asking(stream("look", *call_deltas(PARIS)), repeat(answer(400))) as (client, _):
+        with pytest.raises(RigError) as caught:
+            await events_of(client)
+    assert caught.value.result is not None
+    assert caught.value.result.text == "look"
+
+
 # A model that repeats itself
 
 
@@ -343,6 +389,7 @@ async def test_leaving_the_block_closes_the_request_at_once() -> None:
         assert cast("Any", client._http._route).pool.in_use == 0
         await backend.requests[0].disconnected.wait()
     assert run.result().termination is None
+    assert run.result().text == "a"
 
 
 async def test_a_run_left_at_any_event_leaks_no_connection_and_no_slot() -> None:

@@ -21,7 +21,7 @@ from rig.agent.format_stream import FormatStream
 from rig.agent.history import prepare, prepare_open, tool_turn
 from rig.agent.ladder import held, offers_tools, rungs, tool_format
 from rig.agent.output import output_for
-from rig.agent.prompt import opening, with_instructions, with_notice
+from rig.agent.prompt import is_said, opening, with_instructions, with_notice
 from rig.agent.request import RunRequest
 from rig.agent.results import error_text
 from rig.agent.state import (
@@ -140,6 +140,7 @@ class Run(Generic[OutputT]):
         self._callers: RigError | None = None  # what a callback raised: no fault of the model
         self._tools = Toolbox(request.tools)
         self._running: list[ToolCall] = []
+        self._shown: list[str] = []  # of the reply under way, until the state knows it
         rules = _rules(request)
         self._state = RunState(rules=rules, model=request.model, format=rules.formats[0])
 
@@ -158,12 +159,17 @@ class Run(Generic[OutputT]):
     def so_far(self, error: Exception | None = None) -> RunResult[Any]:
         """How far the run has come, with a transcript that can be continued.
 
+        The text of a streamed reply that did not end is its `text`, and no part of the transcript: what
+        the model would have gone on to say nobody knows.
+
         Args:
             error: what ended it, if anything did.
         """
         interrupted = [tool_turn(call, INTERRUPTED) for call in self._running]
         state = self._state.but(messages=(*self._state.messages, *interrupted))
-        return partial_result(state, error)
+        result = partial_result(state, error)
+        text = "".join(self._shown)
+        return replace(result, text=text) if is_said(text) else result
 
     async def _within_deadline(self) -> RunResult[OutputT]:
         budget = self._request.budget
@@ -183,6 +189,7 @@ class Run(Generic[OutputT]):
 
     async def _next(self, step: Ask | AskAgain | AdmitCalls | CallTools | Fail) -> Step:
         self._state = step.state
+        self._shown.clear()
         match step:
             case Fail():
                 raise step.error
@@ -273,6 +280,10 @@ class Run(Generic[OutputT]):
         async with cast("StreamingModel", self._model).stream(request) as raw:
             stream = self._readable(raw)
             async for delta in stream:
+                if delta.retracted:
+                    self._shown.clear()
+                if delta.text:
+                    self._shown.append(delta.text)
                 if self._observed:
                     for event in events_of(delta):
                         await self._emit(event)
