@@ -1046,4 +1046,30 @@ def test_whether_the_template_opens_a_thought_is_told(
 def test_whitespace_that_is_held_back_is_counted(texts: list[str], blank: int) -> None:
     assembler = StreamAssembler()
     assembler.feed(say(*texts))
-    assert assembler.blank == blank
+    assert (assembler.blank, assembler.blank.where) == (blank, "content")
+
+
+THINKING = [{"type": "thinking", "thinking": [{"type": "text", "text": "\n"}]}]
+BLANKS: dict[str, tuple[list[dict[str, object]], dict[str, object], str]] = {
+    "reasoning": ([], {"reasoning_content": "\n"}, "reasoning"),
+    "behind a thought": ([{"reasoning": "hm \n"}], {"reasoning": "\n"}, "reasoning"),
+    "thinking parts": ([], {"content": THINKING}, "reasoning"),
+    "a legacy call": (
+        [{"function_call": {"name": "get", "arguments": "{"}}], {"function_call": {"arguments": "\n"}}, "tool:get arguments"
+    ),
+    "a call before its name": (
+        [], {"tool_calls": [{"index": 0, "id": "a", "function": {"arguments": "\n"}}]}, "tool: arguments"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("first", "again", "where"), BLANKS.values(), ids=BLANKS.keys())
+def test_whitespace_is_counted_wherever_no_delta_tells_of_it(
+    first: list[dict[str, object]], again: dict[str, object], where: str
+) -> None:
+    assembler = StreamAssembler()
+    assembler.feed([*map(chunk, first), *[chunk(again)] * 9])
+    chars = 9 + 2 * ("hm" in str(first))
+    assert (assembler.blank, assembler.blank.where) == (chars, where)
+    assembler.feed([Event("message", chunk(again).data.replace(rb"\n", b"x"))])
+    assert assembler.blank == 0

@@ -1,12 +1,17 @@
 """Watches the deltas of a stream for a model that repeats itself. No I/O."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from rig.model import CallDelta, Delta
 from rig.text.repetition import Repetition, RepetitionGuard, RepetitionWatch
+from rig.wire.assembly import Blank
 
 BLANK_SAMPLE = " "
 """Shown for a run of whitespace: no delta told of it, so which characters they were is not known."""
+
+
+_NO_BLANK: Final = Blank(0)
 
 
 class LoopWatch:
@@ -34,12 +39,12 @@ class LoopWatch:
         self._thought: list[str] = []
         self._thought_chars = 0
 
-    def find(self, deltas: Sequence[Delta], blank: int = 0, held: str = "") -> int | None:
+    def find(self, deltas: Sequence[Delta], blank: Blank = _NO_BLANK, held: str = "") -> int | None:
         """Look for a loop in what is new.
 
         Args:
             deltas: the next ones, in order.
-            blank: characters of whitespace that are held back behind them.
+            blank: whitespace that is held back behind them.
             held: text that is held back because it may be a call; it may come again in a delta.
 
         Returns:
@@ -55,7 +60,7 @@ class LoopWatch:
         limit = self._guard.max_whitespace
         if limit is not None and blank > limit:
             self.found = Repetition(
-                period=1, reps=blank, trailing=0, sample=BLANK_SAMPLE, where="content"
+                period=1, reps=int(blank), trailing=0, sample=BLANK_SAMPLE, where=blank.where
             )
             return len(deltas)
         return None

@@ -11,7 +11,7 @@ announce the end after each call (BerriAI/litellm 31634, RayBytes/ChatMock 114).
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from pydantic_core import from_json, to_json
 
@@ -49,6 +49,23 @@ _ODD: Final = object()
 _HEAD_FIELDS: Final = ("id", "model")
 _PLAIN_FIELDS: Final = 3  # of a choice: index, delta, finish_reason
 _CUTS: Final = frozenset({"length", "content_filter"})
+
+
+class Blank(int):
+    """Characters of whitespace at the end of a part of a reply.
+
+    Args:
+        chars: how many.
+        where: the part, named as `Repetition.where` is.
+    """
+
+    where: str
+
+    def __new__(cls, chars: int, where: str = "content") -> Self:
+        """Make one."""
+        blank = super().__new__(cls, chars)
+        blank.where = where
+        return blank
 
 
 class StreamAssembler:
@@ -111,9 +128,16 @@ class StreamAssembler:
         return self._text.text
 
     @property
-    def blank(self) -> int:
-        """Characters of whitespace the content ends with so far; no delta tells of them."""
-        return self._text.blank
+    def blank(self) -> Blank:
+        """The longest run of whitespace that a part of the reply ends with and no delta tells of."""
+        text = self._text
+        longest = Blank(text.blank, "content")
+        if text.blank_thought > longest:
+            longest = Blank(text.blank_thought, "reasoning")
+        for calls in (self._calls, self._legacy):
+            if calls.blank > longest:
+                longest = Blank(calls.blank, f"tool:{calls.touched or ''} arguments")
+        return longest
 
     def take_held(self) -> str:
         """What was held back since the last time this was asked: text no delta tells of yet."""

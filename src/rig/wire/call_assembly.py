@@ -17,7 +17,7 @@ from rig.wire.calls import call_entries, clean_tool_name
 from rig.wire.calls import call_id as entry_id
 from rig.wire.dialects import ARGUMENT_KEYS
 from rig.wire.payload import is_parsed_object
-from rig.wire.text_assembly import byte_size
+from rig.wire.text_assembly import blank_end, byte_size
 
 MAX_CALLS: Final = 1024
 """Calls of one reply that are kept. The loop runs none of a reply with more than 32; in a whole body
@@ -145,11 +145,14 @@ class CallAssembler:
 
     Attributes:
         size: bytes of ids, names and arguments kept.
+        blank: characters of whitespace the call that came last ends with so far.
         overflow: True when the reply has more than `MAX_CALLS` calls; those beyond are dropped.
     """
 
     def __init__(self) -> None:
         self.size = 0
+        self.blank = 0
+        self._touched: _Slot | None = None
         self.overflow = False
         self._slots: list[_Slot] = []
         self._by_index: dict[object, _Slot] = {}
@@ -188,6 +191,11 @@ class CallAssembler:
     def named(self) -> list[int]:
         """The indexes of the calls that have a name, in order: those a reply can hold."""
         return [slot.index for slot in self._slots if slot.name]
+
+    @property
+    def touched(self) -> str | None:
+        """The name of the call that came last, "" while it has none; None before there is one."""
+        return None if self._touched is None else self._touched.name
 
     def wire(self) -> list[dict[str, object]]:
         """The calls as a body that was not streamed holds them."""
@@ -285,15 +293,17 @@ class CallAssembler:
         text = value if isinstance(value, str) else arguments_text(value)
         if not text:
             return ""
+        before = self.blank if slot is self._touched else 0
+        self._touched = slot
+        self.blank = blank_end(text, before) if text[-1].isspace() else 0
         if slot.parts and text[0] != "{" and not text[0].isspace():
             slot.append(text)
             news, size = text, slot.bytes + byte_size(text)
         elif slot.repeats(text):
             return ""  # the last chunk holds the whole arguments once more
         else:
-            before = slot.bytes
             news = _begin_or_add(slot, text, is_text=isinstance(value, str))
-            size = byte_size(text) + (before if len(slot.parts) > 1 else 0)
+            size = byte_size(text) + (slot.bytes if len(slot.parts) > 1 else 0)
         self.size += size - slot.bytes
         slot.bytes = size
         return news

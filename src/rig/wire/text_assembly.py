@@ -31,12 +31,14 @@ class TextAssembler:
         size: bytes of text and reasoning kept.
         blank: characters of whitespace the content ends with so far. They are held back, so that no
             delta tells of a model that writes nothing else any more.
+        blank_thought: the same of the reasoning.
         retracted: a closing tag came whose opener the template had eaten: text had to be taken back.
     """
 
     def __init__(self, *, thinking: bool = False, tools: Sequence[OfferedTool] = ()) -> None:
         self.size = 0
         self.blank = 0
+        self.blank_thought = 0
         self.retracted = False
         self._content: list[str] = []
         self._thoughts: list[str] = []
@@ -74,7 +76,7 @@ class TextAssembler:
         """
         self.size += len(text) if text.isascii() else byte_size(text)
         self._content.append(text)
-        self.blank = _blank_end(text, self.blank) if text[-1].isspace() else 0
+        self.blank = blank_end(text, self.blank) if text[-1].isspace() else 0
         if self._gate is not None:
             self._pass(text, self._gate, deltas)
             return
@@ -100,6 +102,7 @@ class TextAssembler:
         """
         self.size += byte_size(text)
         self._thoughts.append(text)
+        self.blank_thought = blank_end(text, self.blank_thought) if text[-1].isspace() else 0
         self._source = self._source or source
         if ready := self._thought.add(text):
             if self._leaks is not None:
@@ -242,7 +245,7 @@ class TextAssembler:
         self._settle_text(self._end.feed("".join(piece.text for piece in pieces)), deltas)
 
 
-def _blank_end(text: str, before: int) -> int:
+def blank_end(text: str, before: int) -> int:
     """Characters of whitespace at the end of a text behind so many others."""
     body = len(text.rstrip())
     return len(text) - body + (0 if body else before)
