@@ -35,6 +35,14 @@ PAGES = ROOT / "docs" / "benchmarks"
 CELL_S = 300
 """Seconds one cell may take. The slowest, 1,000 agents of a framework, needs 40."""
 
+VARIABLES = {
+    "PYTHONDONTWRITEBYTECODE": "",  # else each import would compile
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # else litellm asks the network for prices at import
+    "LANGSMITH_TRACING": "false",
+    "OPENAI_AGENTS_DISABLE_TRACING": "1",
+}
+"""What the clients find in their environment, so that they do nothing but the work."""
+
 HIDDEN = Client(driver=TRANSPORT, title="rig's transport alone", environment="rig", quick=True)
 
 Cells = dict[str, dict[str, list[dict[str, Any]]]]
@@ -137,7 +145,7 @@ class Bench:
     def _python(self, environment: str, *arguments: str) -> str | None:
         """What a program printed, None when it failed."""
         command = [self._environments.python(environment), *arguments]
-        variables = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}  # else each import would compile
+        variables = {**os.environ, **VARIABLES}
         try:
             done = subprocess.run(  # noqa: S603 our own arguments
                 command,

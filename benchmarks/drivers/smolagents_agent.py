@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from smolagents import ChatMessage, MessageRole, OpenAIModel, ToolCallingAgent, tool
 
@@ -43,6 +43,13 @@ class Smolagents:
             "m", api_base=url, api_key=API_KEY, client_kwargs=client, max_tokens=256
         )
         self._threads = ThreadPoolExecutor(MAX_THREADS)
+        # Read once: each agent would parse its YAML anew, which takes 100 ms.
+        self._templates = self._agent(None).prompt_templates
+
+    def _agent(self, templates: Any) -> Any:
+        return ToolCallingAgent(
+            tools=[ADD], model=self._model, prompt_templates=templates, verbosity_level=-1
+        )
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
@@ -55,8 +62,7 @@ class Smolagents:
         """One run with a tool."""
 
         def run() -> str:
-            agent = ToolCallingAgent(tools=[ADD], model=self._model, verbosity_level=-1)
-            return str(agent.run(PROMPT))
+            return str(self._agent(self._templates).run(PROMPT))
 
         return await self._in_thread(run)
 
