@@ -372,9 +372,10 @@ class _Silence:
 
     def error(self) -> RequestTimeoutError:
         """It has lasted too long."""
+        name = "first_byte_s" if self._bound_s > self._idle_s else "idle_s"
         return RequestTimeoutError(
             f"nothing of the reply came for {self._bound_s:g} s, only keep-alives; raise"
-            " Timeouts(idle_s=...) if the server is just slow",
+            f" Timeouts({name}=...) if the server is just slow",
             reason="idle",
         )
 
