@@ -1,0 +1,132 @@
+"""What costs how much, counted in calls of Python functions: never in seconds.
+
+The bounds are a quarter above what was counted when they were set: a feature may move them, a
+regex for every key of every reply may not pass unseen. `nox -s bench` measures the same in time.
+"""
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import anyio
+import pytest
+from pydantic_core import to_json
+
+from rig import Client, Message, Reply, ToolCall, Usage, tool
+from rig.model import ChatRequest
+from rig.testing import FakeBackend, ScriptedModel, repeat, reply
+from rig.wire.chat_stream import ChatStream
+from rig.wire.decode import decode_chat
+from rig.wire.encode import encode_chat
+
+
+def calls_of(work: Callable[[], object]) -> int:
+    """How many Python functions are called, after a first time that fills caches."""
+    work()
+    count = 0
+
+    def saw(_frame: FrameType, event: str, _argument: Any) -> None:
+        nonlocal count
+        count += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(saw)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+@tool
+async def add(a: int, b: int) -> int:
+    """Add two integers."""
+    return a + b
+
+
+ANSWER = to_json({
+    "choices": [
+        {"finish_reason": "stop", "index": 0, "message": {"role": "assistant", "content": "It is 42."}}
+    ],
+    "created": 1764500000,
+    "model": "m",
+    "object": "chat.completion",
+    "usage": {"prompt_tokens": 63, "completion_tokens": 17, "total_tokens": 80},
+    "timings": {"prompt_n": 63, "prompt_ms": 41.2, "predicted_n": 17, "predicted_ms": 211.9},
+})  # fmt: skip
+
+
+def conversation(rounds: int) -> tuple[Message, ...]:
+    turns = [Message(role="user", content="Add.")]
+    for number in range(rounds):
+        call = ToolCall(id=f"c{number}", name="add", arguments='{"a": 40, "b": 2}')
+        turns += [
+            Message(role="assistant", tool_calls=(call,)),
+            Message(role="tool", content="42", tool_call_id=call.id, name="add"),
+        ]
+    return tuple(turns)
+
+
+def test_a_plain_answer_is_read_in_few_calls() -> None:
+    assert calls_of(lambda: decode_chat(ANSWER)) <= 170
+
+
+def test_a_request_is_written_in_calls_linear_in_its_messages() -> None:
+    def encoding(rounds: int) -> int:
+        request = ChatRequest(model="m", messages=conversation(rounds), max_tokens=8, tools=[add])
+        return calls_of(lambda: encode_chat(request))
+
+    few, many = encoding(8), encoding(32)
+    assert few <= 175
+    assert many <= 4 * few
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_a_run_costs_calls_linear_in_its_rounds(backend: str) -> None:
+    """Whatever a round does to the whole transcript would make 32 of them cost sixteen times 8."""
+
+    def running(rounds: int) -> int:
+        asks = [
+            Reply(tool_calls=(ToolCall(id=f"c{number}", name="add", arguments=arguments),))
+            for number in range(rounds - 1)
+            for arguments in (f'{{"a": {number}, "b": 2}}',)
+        ]
+
+        async def run() -> None:
+            model = ScriptedModel(*asks, "It is 42.")
+            result = await model.run("Add.", tools=[add], max_tokens=8, max_iterations=rounds)
+            assert result.iterations == rounds
+
+        return calls_of(lambda: anyio.run(run, backend=backend))
+
+    assert running(32) <= 4.5 * running(8)
+
+
+def test_a_token_of_a_stream_costs_few_calls() -> None:
+    def events(count: int) -> bytes:
+        texts = (f"word{number} " for number in range(count))
+        deltas = [{"index": 0, "delta": {"content": text}, "finish_reason": None} for text in texts]
+        chunks = [{"id": "a", "model": "m", "choices": [delta]} for delta in deltas]
+        return b"".join(b"data: " + to_json(chunk) + b"\n\n" for chunk in chunks)
+
+    def reading(count: int) -> int:
+        data = events(count)
+        return calls_of(lambda: ChatStream(max_response_bytes=1 << 20).feed(data))
+
+    few, many = reading(100), reading(1100)
+    assert (many - few) / 1000 <= 23
+
+
+def test_counters_are_added_and_made_without_validation() -> None:
+    usage = Usage(prompt_tokens=1, completion_tokens=2, total_tokens=3)
+    assert calls_of(lambda: usage + usage) <= 6
+    assert calls_of(lambda: Message.made(role="user", content="a")) <= 2
+
+
+async def test_a_client_writes_the_head_of_its_requests_once() -> None:
+    async with FakeBackend(repeat(reply("a"))).serve() as backend, Client(backend.url) as client:
+        for _ in range(3):
+            await client.run("a", model="m", max_tokens=8)
+        route = client._http._route
+        assert len(route._starts) == 1  # type: ignore[attr-defined] # the pool's own
