@@ -213,7 +213,7 @@ async def test_a_question_goes_through_a_call_to_an_answer(
         called, answer = await trip(client, form, question, seed=seed)
         good += called == name and said in answer
     print(f"{form.name}: {good} of {len(SEEDS)}")
-    assert good >= 18
+    assert good >= len(SEEDS) - max(1, len(SEEDS) // 10)
 
 
 # Bodies
