@@ -39,10 +39,9 @@ def _bars(results: Mapping[str, Any], key: str, title: str, path: Path) -> None:
     colours = [OURS if client.driver.startswith("rig_") else OTHERS for client in shown]
     titles = [client.title.strip("*").replace("`", "") for client in shown]
     bars = axes.barh(titles, values, color=colours)
-    axes.bar_label(bars, fmt="%.3g", padding=3)
+    axes.bar_label(bars, labels=[_shown(number) for number in values], padding=3)
     axes.set_title(title)
-    axes.set_xscale("log")
-    axes.margins(x=0.15)
+    axes.margins(x=0.12)
     axes.spines[["top", "right"]].set_visible(False)
     _save(figure, path)
     plt.close(figure)
@@ -52,14 +51,17 @@ def _lines(results: Mapping[str, Any], path: Path) -> None:
     import matplotlib.pyplot as plt  # noqa: PLC0415 only this session has it
 
     measures = [measure for measure in MEASURES if measure.key.startswith("scale_")]
+    agents = [measure.agents for measure in measures]
     figure, axes = plt.subplots(figsize=(8, 3.2))
     for driver, name, colour in ((RIG, "rig", OURS), (AIOHTTP, "aiohttp", OTHERS)):
         costs = [
             median(cell["cpu_us"] for cell in results["cells"][measure.key][driver])
             for measure in measures
         ]
-        axes.plot([measure.agents for measure in measures], costs, "o-", label=name, color=colour)
+        axes.plot(agents, costs, "o-", label=name, color=colour)
     axes.set_xscale("log")
+    axes.set_xticks(agents, [f"{count:,}" for count in agents])
+    axes.minorticks_off()
     axes.set_ylim(bottom=0)
     axes.set_xlabel("agents at the same time")
     axes.set_title("CPU of an agent round, us")
@@ -67,6 +69,10 @@ def _lines(results: Mapping[str, Any], path: Path) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     _save(figure, path)
     plt.close(figure)
+
+
+def _shown(number: float) -> str:
+    return f"{number:,.0f}" if number >= 100 else f"{number:.1f}"
 
 
 def _save(figure: Any, path: Path) -> None:

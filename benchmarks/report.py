@@ -4,7 +4,7 @@ python -m benchmarks.report        writes docs/benchmarks/results.md anew from r
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
@@ -82,12 +82,13 @@ def _target_row(results: Results, target: Target) -> Sequence[str]:
 
 
 def _row(title: str, measured: float, bound: float, unit: str) -> Sequence[str]:
-    shown: Callable[[float], str] = (
-        (lambda number: f"{number:.2f} x")
-        if unit == "x"
-        else (lambda number: f"{number:.3g} {unit}")
-    )
-    return (title, f"<= {shown(bound)}", shown(measured), "yes" if measured <= bound else "**no**")
+    met = "yes" if measured <= bound else "**no**"
+    return (title, f"<= {_shown(bound, unit)}", _shown(measured, unit), met)
+
+
+def _shown(number: float, unit: str) -> str:
+    digits = 0 if number >= 10 else 2
+    return f"{number:,.{digits}f} {unit}"
 
 
 def _derived_rows(results: Results) -> list[Sequence[str]]:
