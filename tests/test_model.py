@@ -89,6 +89,7 @@ def test_values_are_frozen(value: Any) -> None:
 def test_nothing_is_asked_for_by_default() -> None:
     options = dataclasses.asdict(ChatOptions())
     assert options.pop("extra_body") == {}
+    assert (options.pop("tenant"), options.pop("priority")) == ("", "interactive")
     assert set(options.values()) == {None}
 
 

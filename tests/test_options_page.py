@@ -10,6 +10,7 @@ from rig.wire.dialects import DIALECTS
 PAGE = Path(__file__).parent.parent / "docs" / "guide" / "options.md"
 BEGIN, END = "<!-- table -->\n", "<!-- end of table -->"
 EVERYWHERE = {"trace_id", "extra_body", "tool_choice"}
+NEVER_SENT = {"tenant", "priority"}
 CHOICES = ("auto", "none", "required", "named")
 SAID = {"sent": "yes", "default": "not sent", "without_tools": "tools are not sent"}
 
@@ -23,7 +24,7 @@ def table() -> str:
         "| `max_tokens` | " + " | ".join(map(limit, DIALECTS.values())) + " |",
     ]
     for option in fields(ChatOptions):
-        if option.name not in EVERYWHERE:
+        if option.name not in EVERYWHERE | NEVER_SENT:
             cells = [cell(dialect, option.name, notes) for dialect in DIALECTS.values()]
             rows.append(f"| `{option.name}` | " + " | ".join(cells) + " |")
     for choice in CHOICES:

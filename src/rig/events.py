@@ -348,8 +348,8 @@ RunEvent = (
 )
 """What `on_event=` of a run receives, and what a `RunStream` gives."""
 
-retry_listener: ContextVar[Callable[[RetryEvent], Awaitable[None]] | None] = ContextVar(
-    "rig_retry_listener", default=None
-)
-"""Told of the waits of the request under way, beside the client's own `on_retry`: how a run learns of
-them whatever the model is. A run sets it around each request; a retry loop tells it."""
+EventListener = Callable[[RunEvent], Awaitable[None]]
+
+event_listener: ContextVar[EventListener | None] = ContextVar("rig_event_listener", default=None)
+"""Told of what happens to the request under way below the loop: retries, waits for a slot, another
+endpoint. How a run learns of them whatever the model is. A run sets it around each request."""

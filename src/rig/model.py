@@ -20,6 +20,9 @@ FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "repeti
 """Why a reply ended. The wire's set is open; words nobody knows are unknown. No server says
 repetition: that is a stream which rig itself cut, because the model repeated itself."""
 
+Priority = Literal["interactive", "batch"]
+"""Whether somebody is waiting for the answer."""
+
 
 class ToolSpec(Protocol):
     """What a model is told of a tool; `rig.Tool` is one."""
@@ -64,6 +67,8 @@ class ChatOptions:
         reasoning_budget_message: what the model is told when that budget ends (llama.cpp).
         enable_thinking: sets `chat_template_kwargs.enable_thinking`.
         trace_id: sent as the header X-Trace-Id.
+        tenant: whose request it is, where requests wait for a slot: tenants take turns. Never sent.
+        priority: interactive requests get a free slot before batch requests do. Never sent.
         extra_body: fields added to the body as they are; they win over rig's own, and None leaves one
             out. `model`, `messages` and `stream` can't be set so.
     """
@@ -87,6 +92,8 @@ class ChatOptions:
     reasoning_budget_message: str | None = None
     enable_thinking: bool | None = None
     trace_id: str | None = None
+    tenant: str = ""
+    priority: Priority = "interactive"
     extra_body: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     @property

@@ -27,7 +27,7 @@ from rig.errors import (
     UnauthorizedError,
     UpstreamError,
 )
-from rig.events import RetryEvent, retry_listener
+from rig.events import RetryEvent, event_listener
 from rig.messages import ToolCall
 from rig.transport.retry import (
     MAX_DETAIL_CHARS,
@@ -521,12 +521,12 @@ async def test_the_listener_of_the_run_is_told_the_same_and_awaited() -> None:
         await anyio.lowlevel.checkpoint()
         heard.append(event)
 
-    before = retry_listener.set(listen)
+    before = event_listener.set(listen)
     try:
         await retrying(Endpoint([busy(), lost()]).send, FAST, on_retry=events.append)
         await retrying(Endpoint([busy()]).send, FAST)
     finally:
-        retry_listener.reset(before)
+        event_listener.reset(before)
     assert [event.kind for event in heard] == ["429", "transport", "recovered", "429", "recovered"]
     assert heard[:3] == events
 

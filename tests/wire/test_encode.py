@@ -114,7 +114,12 @@ def test_every_option_reaches_the_body(name: str, stream: bool) -> None:
 
 def test_no_option_is_forgotten() -> None:
     elsewhere = {"trace_id", "reasoning_budget_message"}
-    assert set(REACHES) | elsewhere == set(ChatOptions.__dataclass_fields__)
+    never = {"tenant", "priority"}
+    assert set(REACHES) | elsewhere | never == set(ChatOptions.__dataclass_fields__)
+
+
+def test_whose_turn_it_is_never_reaches_the_wire() -> None:
+    assert sent(request(tenant="acme", priority="batch")) == sent(request())
 
 
 def test_extra_body_wins() -> None:

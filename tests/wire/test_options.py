@@ -36,6 +36,8 @@ BAD: dict[str, list[Any]] = {
     "reasoning_budget_message": [1],
     "enable_thinking": [1, "on"],
     "trace_id": ["a\r\nX-Evil: 1", "a\nb", "a\x00b", "caf\u00e9", "a\tb", 1, "x" * 300],
+    "tenant": [1, b"acme"],
+    "priority": ["", "urgent", 1, []],
     "extra_body": [
         {"stream": True},
         {"messages": []},

@@ -71,7 +71,7 @@ from rig.events import (
     ToolFinished,
     ToolOutcome,
     ToolStarted,
-    retry_listener,
+    event_listener,
 )
 from rig.messages import Message, ToolCall
 from rig.model import ChatOptions, ChatRequest, Model, Reply, ReplyStream, StreamingModel
@@ -259,9 +259,9 @@ class Run(Generic[OutputT]):
             EmptyReplyError: it said nothing; what that cost is counted.
             RigError: it failed.
         """
-        listener = retry_listener.get()
+        listener = event_listener.get()
         if self._observed:
-            retry_listener.set(self._emit)
+            event_listener.set(self._emit)
         try:
             if self._request.stream:
                 return await self._streamed(request)
@@ -273,7 +273,7 @@ class Run(Generic[OutputT]):
             self._state = with_empty_reply(self._state, error.usage)
             raise
         finally:
-            retry_listener.set(listener)
+            event_listener.set(listener)
         return Reply(finish_reason="content_filter", refusal=category, model=self._state.model)
 
     async def _streamed(self, request: ChatRequest) -> Reply:

@@ -35,7 +35,7 @@ from rig.errors import (
     StreamCutError,
     UpstreamError,
 )
-from rig.events import RetryEvent, retry_listener
+from rig.events import RetryEvent, event_listener
 
 T = TypeVar("T")
 Fault = Literal["429", "5xx", "transport"]
@@ -208,7 +208,7 @@ async def retrying(
         send: makes one attempt; raises a `RigError` when it fails.
         policy: when to try again.
         on_retry: told of every wait before it, and once how the waiting ended, and so is the
-            `retry_listener` of the run. What they raise ends the call. A cancelled wait is not told.
+            `event_listener` of the run. What they raise ends the call. A cancelled wait is not told.
         clock: seconds from any beginning.
         greedy: every attempt sends the same request at temperature 0, so the same plain 500 twice is
             enough.
@@ -248,7 +248,7 @@ async def retrying(
 async def _tell(event: RetryEvent, on_retry: OnRetry | None) -> None:
     if on_retry is not None:
         on_retry(event)
-    if (listener := retry_listener.get()) is not None:
+    if (listener := event_listener.get()) is not None:
         await listener(event)
 
 

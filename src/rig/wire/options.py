@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 from rig.errors import InvalidRequestError
 from rig.messages import as_array, as_object
-from rig.model import ChatOptions
+from rig.model import ChatOptions, Priority
 from rig.wire.dialect import NO_FIELD, Dialect, Form, Refused, Sent
 from rig.wire.dialects import GENERIC
 
@@ -112,6 +112,8 @@ _CHECKS: Final[tuple[tuple[str, Callable[[Any], bool], str], ...]] = (
     ("reasoning_budget_message", lambda value: isinstance(value, str), "a text"),
     ("enable_thinking", _is_bool, "True or False"),
     ("trace_id", _is_header_value, f"at most {MAX_TRACE_ID_CHARS} printable ASCII characters"),
+    ("tenant", lambda value: isinstance(value, str), 'a text, or "" for none'),
+    ("priority", lambda value: value in get_args(Priority), " or ".join(get_args(Priority))),
 )
 
 

@@ -1,0 +1,1 @@
+"""Many endpoints behind one model: pool, router, tiers."""
