@@ -56,6 +56,13 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session
+def faults(session: nox.Session) -> None:
+    """Send rig and its peers broken calls, and write docs/benchmarks/faults.md."""
+    session.install("uv")
+    session.run("python", "-m", "benchmarks.faults", *session.posargs)
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Style, formatting and the import contracts."""
     session.install(".[cli]", *group("lint"))
