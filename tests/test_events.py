@@ -15,6 +15,7 @@ from rig.events import (
     RoundStarted,
     RunFinished,
     RunResult,
+    SlotWait,
     Termination,
     ToolFinished,
     ToolFormatChanged,
@@ -36,6 +37,7 @@ EVENTS: list[Any] = [
     ConstraintRefused(constraint="schema", purpose="output"),
     RunFinished(result=RunResult(text="x")),
     RetryEvent(kind="429", attempt=1, backpressure=Backpressure(waiting=2)),
+    SlotWait(kind="waiting", position=3, slots=4, busy=4, tenant="a", priority="batch"),
 ]
 
 

@@ -8,7 +8,7 @@ from typing import Generic, Literal, TypeVar
 
 from rig.errors import Backpressure, RigError
 from rig.messages import Message, ToolCall, Usage
-from rig.model import Reply
+from rig.model import Priority, Reply
 from rig.text.repetition import Repetition
 
 OutputT_co = TypeVar("OutputT_co", covariant=True)
@@ -326,10 +326,48 @@ class RetryEvent:
         return self.reason
 
 
+SlotWaitKind = Literal["waiting", "granted"]
+"""A request waits for a slot, or has got one after a wait."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotWait:
+    """A request waits for its turn, since as many as allowed are under way.
+
+    Told when the wait begins, again whenever the position has halved, and when the wait is over; a
+    request that finds a slot free tells nothing.
+
+    Attributes:
+        kind: what is told.
+        position: in at most how many turns it has its own, from 1, if nobody else comes; 0 on granted.
+        slots: how many requests may be under way at a time.
+        busy: how many are.
+        waited_s: seconds it has waited so far.
+        tenant: whose request it is.
+        priority: whether somebody waits for its answer.
+        endpoint: the name of the endpoint whose slot it is, "" where none has a name.
+    """
+
+    kind: SlotWaitKind
+    position: int = 0
+    slots: int = 0
+    busy: int = 0
+    waited_s: float = 0.0
+    tenant: str = ""
+    priority: Priority = "interactive"
+    endpoint: str = ""
+
+    def __str__(self) -> str:
+        if self.kind == "granted":
+            return f"got a slot after {self.waited_s:.1f} s"
+        return f"waiting for a slot, position {self.position}: {self.busy} of {self.slots} are busy"
+
+
 RunEvent = (
     RoundStarted
     | ContextTruncated
     | RetryEvent
+    | SlotWait
     | TextDelta
     | TextRetracted
     | ReasoningDelta
