@@ -66,6 +66,7 @@ class ChatOptions:
         reasoning_budget_tokens: tokens of thought allowed; 0 ends thinking at once (llama.cpp).
         reasoning_budget_message: what the model is told when that budget ends (llama.cpp).
         enable_thinking: sets `chat_template_kwargs.enable_thinking`.
+        reasoning_effort: how much a reasoning model thinks, a word the model knows: low, medium, high.
         trace_id: sent as the header X-Trace-Id.
         tenant: whose request it is, where requests wait for a slot: tenants take turns. Never sent.
         priority: interactive requests get a free slot before batch requests do. Never sent.
@@ -91,6 +92,7 @@ class ChatOptions:
     reasoning_budget_tokens: int | None = None
     reasoning_budget_message: str | None = None
     enable_thinking: bool | None = None
+    reasoning_effort: str | None = None
     trace_id: str | None = None
     tenant: str = ""
     priority: Priority = "interactive"

@@ -216,6 +216,32 @@ ROWS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
             "anthropic": NOTHING,
         },
     ),
+    "reasoning_effort": (
+        {"reasoning_effort": "high"},
+        {
+            **same({"reasoning_effort": "high"}),
+            "llama.cpp": {"chat_template_kwargs": {"reasoning_effort": "high"}},
+            "lm-studio": REFUSED,
+            "anthropic": {"output_config": {"effort": "high"}},
+        },
+    ),
+    "effort says more than a switch": (
+        {"reasoning_effort": "high", "enable_thinking": True},
+        {
+            **same(
+                {
+                    "reasoning_effort": "high",
+                    "chat_template_kwargs": {"enable_thinking": True},
+                }
+            ),
+            "llama.cpp": {
+                "chat_template_kwargs": {"enable_thinking": True, "reasoning_effort": "high"}
+            },
+            "ollama": {"reasoning_effort": "high"},
+            **these(REFUSED, "lm-studio", "openai", "anthropic"),
+        },
+    ),
+    "tenant and priority": ({"tenant": "acme", "priority": "batch"}, same(NOTHING)),
     "trace_id": ({"trace_id": "t"}, same(NOTHING)),
     "extra_body": ({"extra_body": {"mine": {"a": 1}}}, same({"mine": {"a": 1}})),
 }
@@ -323,7 +349,7 @@ def test_every_option_has_rows_in_the_table() -> None:
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_every_dialect_says_something_of_every_option(name: str) -> None:
-    everywhere = {"trace_id", "extra_body"}
+    everywhere = {"trace_id", "extra_body", "tenant", "priority"}
     options = {option.name for option in fields(ChatOptions)} - everywhere
     assert set(DIALECTS[name].options) == options
 

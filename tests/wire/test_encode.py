@@ -99,6 +99,7 @@ REACHES: dict[str, tuple[Any, dict[str, Any]]] = {
     "top_logprobs": (0, {"top_logprobs": 0}),
     "reasoning_budget_tokens": (0, {"reasoning_budget_tokens": 0}),
     "enable_thinking": (False, {"chat_template_kwargs": {"enable_thinking": False}}),
+    "reasoning_effort": ("low", {"reasoning_effort": "low"}),
     "extra_body": ({"cache_prompt": True}, {"cache_prompt": True}),
 }
 

@@ -35,6 +35,7 @@ BAD: dict[str, list[Any]] = {
     "reasoning_budget_tokens": [-2, 1.5],
     "reasoning_budget_message": [1],
     "enable_thinking": [1, "on"],
+    "reasoning_effort": ["", 1],
     "trace_id": ["a\r\nX-Evil: 1", "a\nb", "a\x00b", "caf\u00e9", "a\tb", 1, "x" * 300],
     "tenant": [1, b"acme"],
     "priority": ["", "urgent", 1, []],

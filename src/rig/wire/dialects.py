@@ -95,13 +95,15 @@ _ROWS: Final = (
             "reasoning_budget_tokens": Sent(path="reasoning_budget_tokens"),
             "reasoning_budget_message": Sent(path="reasoning_budget_message"),
             "enable_thinking": _THINKING_KWARG,
+            "reasoning_effort": Sent(path="reasoning_effort"),
         },
         tool_choices=_EVERY_CHOICE,
         max_tokens_field=None,
     ),
     # tools/server/README.md and measured on b10434 and b11549. An object as tool_choice is read as
     # auto, also when it names a tool that is not offered; max_completion_tokens is ignored by older
-    # builds, which then generate without end.
+    # builds, which then generate without end. reasoning_effort as a field is read since b10434
+    # (ggml-org/llama.cpp 26941), among the arguments of the template by all.
     Dialect(
         name="llama.cpp",
         title="llama.cpp",
@@ -114,6 +116,7 @@ _ROWS: Final = (
             "reasoning_budget_tokens": Sent(path="reasoning_budget_tokens"),
             "reasoning_budget_message": Sent(path="reasoning_budget_message"),
             "enable_thinking": _THINKING_KWARG,
+            "reasoning_effort": Sent(path="chat_template_kwargs.reasoning_effort"),
         },
         tool_choices=_NOT_BY_NAME,
     ),
@@ -133,6 +136,7 @@ _ROWS: Final = (
             "reasoning_budget_tokens": Sent(path="thinking_token_budget"),
             "reasoning_budget_message": _NO_MESSAGE,
             "enable_thinking": _THINKING_KWARG,
+            "reasoning_effort": Sent(path="reasoning_effort"),
         },
         tool_choices=_EVERY_CHOICE,
     ),
@@ -156,13 +160,14 @@ _ROWS: Final = (
             "grammar": Refused(hint=_NO_GRAMMAR),
             "parallel_tool_calls": _ONE_CALL,
             "reasoning_budget_tokens": Refused(
-                hint="it has no budget of tokens; send reasoning_effort in extra_body"
+                hint="it has no budget of tokens; set reasoning_effort"
             ),
             "reasoning_budget_message": _NO_MESSAGE,
             "enable_thinking": Sent(
                 path="reasoning_effort",
                 rewrite=((True, "medium"), (False, "none")),
             ),
+            "reasoning_effort": Sent(path="reasoning_effort"),
         },
         tool_choices={"auto": "default", "none": "without_tools"},
     ),
@@ -182,12 +187,13 @@ _ROWS: Final = (
             ),
             "reasoning_budget_message": _NO_MESSAGE,
             "enable_thinking": _THINKING_KWARG,
+            "reasoning_effort": Sent(path="reasoning_effort"),
         },
         tool_choices=_EVERY_CHOICE,
     ),
     # lmstudio.ai/docs, chat completions: supported payload parameters. An object as tool_choice and
     # json_object are refused with 400 (lmstudio-ai/lmstudio-bug-tracker 670 and 189), chat_template_kwargs
-    # are ignored (632).
+    # are ignored (632); reasoning_effort reaches the templates of few models (2195).
     Dialect(
         name="lm-studio",
         title="LM Studio",
@@ -205,6 +211,10 @@ _ROWS: Final = (
             "enable_thinking": Refused(
                 hint="switch it in the model's settings; newer versions read reasoning_effort,"
                 " which extra_body can hold"
+            ),
+            "reasoning_effort": Refused(
+                hint="it reads it for few models; set it in the model's settings, or send"
+                " reasoning_effort in extra_body"
             ),
         },
         tool_choices=_NOT_BY_NAME,
@@ -224,10 +234,11 @@ _ROWS: Final = (
             ),
             "grammar": Refused(hint=_NO_GRAMMAR),
             "reasoning_budget_tokens": Refused(
-                hint="it has no budget of tokens; send reasoning_effort in extra_body"
+                hint="it has no budget of tokens; set reasoning_effort"
             ),
             "reasoning_budget_message": _NO_MESSAGE,
-            "enable_thinking": Refused(hint="send reasoning_effort in extra_body"),
+            "enable_thinking": Refused(hint="set reasoning_effort"),
+            "reasoning_effort": Sent(path="reasoning_effort"),
         },
         tool_choices=_EVERY_CHOICE,
         max_tokens_field="max_completion_tokens",
@@ -248,6 +259,7 @@ _ROWS: Final = (
             "reasoning_budget_tokens": Sent(path="thinking", form="thinking"),
             "reasoning_budget_message": _NO_MESSAGE,
             "enable_thinking": Unsent(why="a budget above 0 is the switch, none is off"),
+            "reasoning_effort": Sent(path="output_config.effort"),
             "seed": Unsent(why="nothing here can be made repeatable"),
             "min_p": Refused(unless=(0, 0.0)),
             "frequency_penalty": Refused(unless=(0, 0.0)),

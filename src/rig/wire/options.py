@@ -37,6 +37,7 @@ _PLAIN: Final = (
     "top_logprobs",
     "reasoning_budget_tokens",
     "enable_thinking",
+    "reasoning_effort",
 )
 """The options that need neither tools nor another option."""
 
@@ -111,6 +112,7 @@ _CHECKS: Final[tuple[tuple[str, Callable[[Any], bool], str], ...]] = (
     ("reasoning_budget_tokens", _is_whole(-1), "a whole number of tokens; -1 is no limit"),
     ("reasoning_budget_message", lambda value: isinstance(value, str), "a text"),
     ("enable_thinking", _is_bool, "True or False"),
+    ("reasoning_effort", _is_text, "a word such as low, medium or high"),
     ("trace_id", _is_header_value, f"at most {MAX_TRACE_ID_CHARS} printable ASCII characters"),
     ("tenant", lambda value: isinstance(value, str), 'a text, or "" for none'),
     ("priority", lambda value: value in get_args(Priority), " or ".join(get_args(Priority))),
