@@ -53,6 +53,25 @@ class ToolOutcome:
     duration_s: float = 0.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """What was spent of a budget.
+
+    Attributes:
+        tokens: prompt and completion tokens, estimated where no server reported them.
+        seconds: seconds since the budget was used first.
+        calls: requests to models, whatever came of them.
+        tool_calls: tool calls that were executed.
+        cost: money, in that of the budget's prices; 0 without any.
+    """
+
+    tokens: int = 0
+    seconds: float = 0.0
+    calls: int = 0
+    tool_calls: int = 0
+    cost: float = 0.0
+
+
 # Without slots, so that RunResult[City](...) can be called; see rig.agent.request.RunRequest.
 @dataclass(frozen=True, kw_only=True)
 class RunResult(Generic[OutputT_co]):
@@ -73,6 +92,8 @@ class RunResult(Generic[OutputT_co]):
         termination: how the run ended; None on the partial result of an error that is none of these.
         refusal: the category when it ended refused, else None.
         pending: the calls that wait for a confirmation.
+        spent: what the run spent of its budget, runs inside of its tools included; None without one.
+        compactions: how often the history was made smaller; `messages` then is what the model last saw.
     """
 
     text: str = ""
@@ -88,6 +109,8 @@ class RunResult(Generic[OutputT_co]):
     output_repairs: tuple[str, ...] = ()
     output_source: OutputSource | None = None
     tool_format: FormatName = "native"
+    spent: Spent | None = None
+    compactions: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,6 +302,31 @@ class ContextTruncated:
         )
 
 
+CompactionStep = Literal["summarised", "dropped", "shortened"]
+"""How a history was made smaller: old rounds became a summary; they were left out; or long results of
+tools were cut in their middle."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryCompacted:
+    """The history was too large for the context window and was made smaller; see `rig.Compaction`.
+
+    Attributes:
+        how: what was done.
+        before_tokens: the size of the prompt before, estimated.
+        after_tokens: its size after, estimated.
+        rounds: rounds that were summarised or left out, or results that were cut.
+        summary_error: why there is no summary although there should be one: the code of an error, or
+            empty, too_long, cut; "" where nothing failed.
+    """
+
+    how: CompactionStep
+    before_tokens: int
+    after_tokens: int
+    rounds: int = 0
+    summary_error: str = ""
+
+
 RetryKind = Literal["transport", "429", "5xx", "recovered", "giveup"]
 """Why the client waits: no answer, backpressure, a server error; or that it is over."""
 
@@ -366,6 +414,7 @@ class SlotWait:
 RunEvent = (
     RoundStarted
     | ContextTruncated
+    | HistoryCompacted
     | RetryEvent
     | SlotWait
     | TextDelta
