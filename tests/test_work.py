@@ -69,7 +69,7 @@ def conversation(rounds: int) -> tuple[Message, ...]:
 
 
 def test_a_plain_answer_is_read_in_few_calls() -> None:
-    assert calls_of(lambda: decode_chat(ANSWER)) <= 170
+    assert calls_of(lambda: decode_chat(ANSWER)) <= 92
 
 
 def test_a_request_is_written_in_calls_linear_in_its_messages() -> None:

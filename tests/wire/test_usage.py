@@ -122,3 +122,28 @@ def test_whatever_is_told_the_parts_fit(usage: object, timings: object) -> None:
     assert all(count >= 0 for count in counts(read))
     assert 0 <= read.new_prompt_tokens <= read.prompt_tokens
     assert Usage.model_validate(read.model_dump()) == read
+
+
+details = st.dictionaries(
+    st.sampled_from(["cached_tokens", "reasoning_tokens", "audio_tokens", "cachedTokens"]),
+    st.one_of(json_values, st.integers(0, 99)),
+    max_size=3,
+)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["prompt_tokens", "completion_tokens", "total_tokens"]),
+        st.one_of(json_values, st.integers(0, 99)),
+    ),
+    st.dictionaries(
+        st.sampled_from(["prompt_tokens_details", "completion_tokens_details"]),
+        st.one_of(json_values, details),
+    ),
+)
+def test_a_plain_usage_is_read_as_any_other(
+    counters: dict[str, Any], parts: dict[str, Any]
+) -> None:
+    """A field nobody knows takes the long way, and must change nothing."""
+    plain = {**counters, **parts}
+    assert read_usage(plain) == read_usage({**plain, "carbon": None})

@@ -134,7 +134,8 @@ class Client(RunMixin):
         url = normalise_base_url(base_url)
         self._host = host_of(url)
         self._dialect = _chosen(dialect)
-        self._asking = self._headers(self._dialect_for(self.default_model))
+        self._spoken = self._dialect_for(self.default_model)
+        self._asking = self._headers(self._spoken)
         self._timeouts = settings.instance_of(Timeouts, timeouts, "timeouts")
         self._http = HTTP(
             url,
@@ -524,20 +525,24 @@ class Client(RunMixin):
 
     def _encoded(self, request: ChatRequest, *, stream: bool = False) -> _Sendable:
         """The request as it is sent, over the API its model is asked over."""
-        request = replace(
-            request, model=self.named_model(request.model), messages=prepare(request.messages)
-        )
+        model, messages = self.named_model(request.model), prepare(request.messages)
+        if model != request.model or messages is not request.messages:
+            request = replace(request, model=model, messages=messages)
         dialect = self._dialect_for(request.model)
         wire = wire_of(dialect)
         return _Sendable(
             request=request,
             wire=wire,
             body=wire.encode(request, stream=stream, dialect=dialect),
-            headers=self._headers(dialect) | request_headers(request),
+            headers=self._headers_of(dialect) | request_headers(request),
         )
 
     def _dialect_for(self, model: str) -> Dialect:
         return self._dialect or dialect_of(self._host, model)
+
+    def _headers_of(self, dialect: Dialect) -> dict[str, str]:
+        """As `_headers`; those of the client's own dialect are written once."""
+        return self._asking if dialect is self._spoken else self._headers(dialect)
 
     def _headers(self, dialect: Dialect) -> dict[str, str]:
         """What a dialect's requests carry beside what all do: who asks, and which API is meant."""

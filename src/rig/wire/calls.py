@@ -30,6 +30,7 @@ ID_KEYS: Final = ("id", "call_id", "tool_call_id")
 
 _BLANK_FIELDS: Final = frozenset({"function", "index", "name", "type", *ID_KEYS})
 _INVISIBLE: Final = re.compile(r"[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff]")
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _DEBRIS_STARTS: Final = ("<", "[", "{", "\n", "\r")
 """Where leaked markup begins behind a name (onnxruntime/mobius 520); none of these is legal in one."""
 
@@ -49,6 +50,9 @@ class Calls:
     unusable: int = 0
     blank: int = 0
     nameless: int = 0
+
+
+NO_CALLS: Final = Calls()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +77,8 @@ def read_calls(message: Mapping[str, object], *, seed: bytes) -> Calls:
     Returns:
         The calls that can be answered, and how many can't.
     """
+    if not message.get("tool_calls") and not message.get("function_call"):
+        return NO_CALLS
     entries = call_entries(message.get("tool_calls"))
     drafts = [draft for entry in entries if (draft := _read_call(entry)) is not None]
     legacy = None if drafts else as_object(message.get("function_call"))
@@ -94,7 +100,7 @@ def read_calls(message: Mapping[str, object], *, seed: bytes) -> Calls:
     return Calls(
         calls=calls,
         unusable=unusable,
-        blank=sum(map(_is_blank, entries)),
+        blank=sum(map(_is_blank, entries)) if unusable else 0,
         nameless=sum(map(_is_nameless, entries)) if unusable else 0,
     )
 
@@ -149,6 +155,8 @@ def clean_tool_name(value: object) -> str:
         The text up to the first markup, without quotes, a `functions.` prefix and the `:0` Kimi K2
         puts behind that; "" when there is no name.
     """
+    if isinstance(value, str) and _PLAIN_NAME.fullmatch(value):
+        return cleaned_name(value)
     name = _INVISIBLE.sub("", cleaned_name(value)[:MAX_NAME_CHARS]).strip()
     while name.startswith("<") and ">" in name:
         name = name.partition(">")[2].lstrip()

@@ -181,7 +181,7 @@ def parse_object(body: bytes) -> Mapping[str, object]:
     """
     value = _value(body)
     wire = as_object(value)
-    entries = as_array(value)
+    entries = as_array(value) if wire is None else None
     if entries:
         first = as_object(entries[0]) or {}
         wire = first if "error" in first else None

@@ -6,6 +6,7 @@ so nobody would notice that an option was lost.
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
@@ -35,6 +36,7 @@ NAME_PREFIXES = ("functions.", "function.")
 _COMPLETION_TOKEN_FAMILY = "gpt-5"  # noqa: S105  a model's name, not a secret
 
 
+@lru_cache(maxsize=64)
 def takes_completion_tokens(model: str) -> bool:
     """Whether a model refuses `max_tokens` and wants `max_completion_tokens`: gpt-5 and the o series.
 

@@ -170,6 +170,9 @@ def finish_word(choice: Mapping[str, object]) -> str:
     Returns:
         The first word whose meaning is known, else the first there is; "" where there is none.
     """
+    word = choice.get("finish_reason")
+    if isinstance(word, str) and word in FINISH_REASONS:
+        return word
     first = ""
     for name in _FIELDS:
         word = normal_word(choice.get(name))
@@ -213,6 +216,8 @@ def ending(value: object, *, has_calls: bool = False) -> Ending:
     Returns:
         Missing words are tool_calls with calls and unknown without; words nobody knows are unknown.
     """
+    if isinstance(value, str) and (known := FINISH_REASONS.get(value)) is not None:
+        return known
     word = normal_word(value)
     if not word:
         return "tool_calls" if has_calls else "unknown"

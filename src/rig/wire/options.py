@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, Final, Literal, NamedTuple, get_args
 
 from rig.errors import InvalidRequestError
@@ -41,6 +42,7 @@ _PLAIN: Final = (
 )
 """The options that need neither tools nor another option."""
 
+_PRIORITIES: Final[tuple[str, ...]] = get_args(Priority)
 _Mode = Literal["", "auto", "none", "required", "named"]
 _MODES: Final[Mapping[str, _Mode]] = {"auto": "auto", "none": "none", "required": "required"}
 _MERGED: Final = ("chat_template_kwargs", "structured_outputs")
@@ -115,8 +117,12 @@ _CHECKS: Final[tuple[tuple[str, Callable[[Any], bool], str], ...]] = (
     ("reasoning_effort", _is_text, "a word such as low, medium or high"),
     ("trace_id", _is_header_value, f"at most {MAX_TRACE_ID_CHARS} printable ASCII characters"),
     ("tenant", lambda value: isinstance(value, str), 'a text, or "" for none'),
-    ("priority", lambda value: value in get_args(Priority), " or ".join(get_args(Priority))),
+    ("priority", lambda value: value in _PRIORITIES, " or ".join(_PRIORITIES)),
 )
+
+
+_checked_of: Final = attrgetter(*(name for name, _, _ in _CHECKS))
+_plain_of: Final = attrgetter(*_PLAIN)
 
 
 def check_options(options: ChatOptions) -> None:
@@ -128,10 +134,19 @@ def check_options(options: ChatOptions) -> None:
     Raises:
         InvalidRequestError: an option has a value outside its range; the sentence names it.
     """
-    for name, is_good, sentence in _CHECKS:
-        value = getattr(options, name)
+    for value, (name, is_good, sentence) in zip(_checked_of(options), _CHECKS, strict=True):
         if value is not None and not is_good(value):
             raise InvalidRequestError(f"the option {name} must be {sentence}", reason=name)
+    if options.extra_body != {}:
+        _check_extra(options)
+
+
+def _check_extra(options: ChatOptions) -> None:
+    """Refuse an `extra_body` that is none, or says what is to be said elsewhere.
+
+    Raises:
+        InvalidRequestError: so it is.
+    """
     extra = as_object(options.extra_body)
     keys: list[object] = [*extra] if extra is not None else [None]
     if not all(isinstance(key, str) for key in keys):
@@ -159,8 +174,7 @@ def option_fields(options: ChatOptions, dialect: Dialect = GENERIC) -> dict[str,
         InvalidRequestError: an option the server can't be told of; the sentence names it.
     """
     fields: dict[str, object] = {}
-    for name in _PLAIN:
-        value = getattr(options, name)
+    for name, value in zip(_PLAIN, _plain_of(options), strict=True):
         if value is not None:
             _check_format(name, value, dialect)
             put_option(fields, name, value, dialect)
@@ -325,6 +339,8 @@ def merge_extra(fields: dict[str, object], extra: Mapping[str, object]) -> dict[
     `chat_template_kwargs` and `structured_outputs` are merged one level deep, so that an option and
     further arguments of the same object can be given side by side.
     """
+    if not extra:
+        return fields
     merged = {**fields, **extra}
     for name in _MERGED:
         ours, theirs = fields.get(name), extra.get(name)

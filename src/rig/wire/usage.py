@@ -20,6 +20,8 @@ _NESTING: Final = ("x_groq",)  # Groq's streams, https://console.groq.com/docs/a
 USAGE_FIELDS: Final = frozenset({*_PLACES[1:], *_NESTING})
 """Where an answer has it that has no `usage`; for code that runs once a token."""
 
+_NOTHING: Final[Mapping[str, object]] = {}
+
 _ALIASES: Final[Mapping[str, str]] = {
     "prompt_token_count": "prompt_tokens",  # Google's own API, as the next four
     "candidates_token_count": "completion_tokens",
@@ -30,6 +32,16 @@ _ALIASES: Final[Mapping[str, str]] = {
     "generated_token_count": "completion_tokens",
     "output_token_count": "completion_tokens",
 }
+
+
+_COUNTERS: Final = ("prompt_tokens", "completion_tokens", "total_tokens")
+_DETAILS: Final = ("prompt_tokens_details", "completion_tokens_details")
+_PLAIN: Final = frozenset({*_COUNTERS, *_DETAILS})
+_PLAIN_DETAILS: Final = frozenset({
+    "accepted_prediction_tokens", "audio_tokens", "cached_tokens", "reasoning_tokens",
+    "rejected_prediction_tokens",
+})  # fmt: skip
+"""The fields of OpenAI's own usage, which most servers write and no more: nothing has to be searched for."""
 
 
 def usage_in(*wires: Mapping[str, object]) -> object:
@@ -66,6 +78,28 @@ def _counters(wire: Mapping[str, object]) -> dict[str, object]:
     return found
 
 
+def _plain_counts(wire: Mapping[str, object]) -> dict[str, object] | None:
+    """The counts of a usage as OpenAI defines it, a sixth of the work of `Usage.of`; None for any other."""
+    if not wire.keys() <= _PLAIN:
+        return None
+    prompt, completion, total = [read_count(wire.get(name)) for name in _COUNTERS]
+    read, written = [as_object(wire.get(name) or _NOTHING) for name in _DETAILS]
+    if read is None or written is None:
+        return None
+    if not (read.keys() <= _PLAIN_DETAILS and written.keys() <= _PLAIN_DETAILS):
+        return None
+    cached = read_count(read.get("cached_tokens"))
+    reasoning = read_count(written.get("reasoning_tokens"))
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "total_tokens": total or prompt + completion,
+        "cached_tokens": cached,
+        "reasoning_tokens": reasoning,
+        "reported": bool(prompt or completion or total or cached or reasoning),
+    }
+
+
 def read_usage(usage: object, timings: object = None, *, latency_s: float = 0.0) -> Usage:
     """The usage of one reply.
 
@@ -78,13 +112,15 @@ def read_usage(usage: object, timings: object = None, *, latency_s: float = 0.0)
         What was told; counters that nobody told are 0.
     """
     wire, told = as_object(usage) or {}, as_object(timings) or {}
-    counters = _counters(wire)
     times: dict[str, object] = {
         "latency_s": latency_s,
         "prompt_s": _seconds(told.get("prompt_ms")),
         "generation_s": _seconds(told.get("predicted_ms")),
     }
-    read = Usage.of({**counters, **times})
+    if (plain := _plain_counts(wire)) is not None:
+        read = Usage.made(**plain, **times)
+    else:
+        read = Usage.of({**_counters(wire), **times})
     if not told:
         return read
     new = read_count(told.get("prompt_n"))
