@@ -89,6 +89,7 @@ class RunResult(Generic[OutputT_co]):
         usage: the sum over all replies.
         messages: the transcript; give it as `history` to go on.
         model: the name the server last gave.
+        tier: the tier a gateway answered with, "" where none did.
         termination: how the run ended; None on the partial result of an error that is none of these.
         refusal: the category when it ended refused, else None.
         pending: the calls that wait for a confirmation.
@@ -109,6 +110,7 @@ class RunResult(Generic[OutputT_co]):
     output_repairs: tuple[str, ...] = ()
     output_source: OutputSource | None = None
     tool_format: FormatName = "native"
+    tier: str = ""
     spent: Spent | None = None
     compactions: int = 0
 
@@ -411,12 +413,85 @@ class SlotWait:
         return f"waiting for a slot, position {self.position}: {self.busy} of {self.slots} are busy"
 
 
+EndpointState = Literal["unknown", "healthy", "busy", "loading", "cooling", "down"]
+"""How an endpoint of a pool is: nothing was asked yet; well; full or limiting, and loading its model,
+which is neither well nor dead; left alone since it failed; and without a connection."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointChanged:
+    """An endpoint of a pool is not as it was.
+
+    Attributes:
+        endpoint: its name.
+        before: how it was.
+        after: how it is.
+        reason: the fault that changed it, a word of rig's; "" where an answer did.
+        pause_s: seconds it is left alone for.
+    """
+
+    endpoint: str
+    before: EndpointState
+    after: EndpointState
+    reason: str = ""
+    pause_s: float = 0.0
+
+    def __str__(self) -> str:
+        reason = f" ({self.reason})" if self.reason else ""
+        pause = f" for {self.pause_s:.1f} s" if self.pause_s else ""
+        return f"{self.endpoint} is {self.after}{reason}{pause}, it was {self.before}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedOver:
+    """The request that failed at one endpoint of a pool is about to be sent to another.
+
+    Whatever was streamed of its reply is void, calls that were begun too: its text is retracted.
+
+    Attributes:
+        from_endpoint: the name of the one that failed.
+        to_endpoint: the name of the other.
+        reason: the fault, a word of rig's.
+        attempt: the number of the request to come, from 2.
+        begun: some of the reply had been streamed.
+    """
+
+    from_endpoint: str
+    to_endpoint: str
+    reason: str
+    attempt: int
+    begun: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.from_endpoint} failed ({self.reason}): attempt {self.attempt} goes to {self.to_endpoint}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointWait:
+    """No endpoint of a pool can be asked now: the first one to come back is waited for.
+
+    Attributes:
+        delay_s: seconds until then at most; an answer to somebody else may end it before.
+        endpoints: the names of those that are waited for, and how each is.
+    """
+
+    delay_s: float
+    endpoints: tuple[tuple[str, EndpointState], ...] = ()
+
+    def __str__(self) -> str:
+        states = ", ".join(f"{name} is {state}" for name, state in self.endpoints)
+        return f"waiting {self.delay_s:.1f} s for an endpoint: {states}"
+
+
 RunEvent = (
     RoundStarted
     | ContextTruncated
     | HistoryCompacted
     | RetryEvent
     | SlotWait
+    | EndpointChanged
+    | FailedOver
+    | EndpointWait
     | TextDelta
     | TextRetracted
     | ReasoningDelta
@@ -440,3 +515,8 @@ EventListener = Callable[[RunEvent], Awaitable[None]]
 event_listener: ContextVar[EventListener | None] = ContextVar("rig_event_listener", default=None)
 """Told of what happens to the request under way below the loop: retries, waits for a slot, another
 endpoint. How a run learns of them whatever the model is. A run sets it around each request."""
+
+run_memory: ContextVar[dict[object, object] | None] = ContextVar("rig_run_memory", default=None)
+"""What models below the loop keep for the length of one run, by a key of their own: which model a router
+chose, what was told already. A run sets it around each request, and it is gone with the run; None where
+a request belongs to no run."""
