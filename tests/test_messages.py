@@ -483,3 +483,54 @@ COUNTERS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max
 )
 def test_usage_is_read_from_a_wire_as_it_is_validated(wire: dict[str, object]) -> None:
     assert Usage.of(wire) == Usage.model_validate(wire)
+
+
+TOTALS: dict[str, tuple[dict[str, Any], int]] = {
+    "input and output": ({"prompt_tokens": 10, "completion_tokens": 5}, 15),
+    "OpenAI's cached tokens are in the prompt": (
+        {
+            "prompt_tokens": 100,
+            "completion_tokens": 5,
+            "total_tokens": 105,
+            "prompt_tokens_details": {"cached_tokens": 90},
+        },
+        105,
+    ),
+    "Anthropic's are beside the input": (
+        {
+            "input_tokens": 3,
+            "output_tokens": 4,
+            "cache_read_input_tokens": 20,
+            "cache_creation_input_tokens": 10,
+        },
+        37,
+    ),
+    "also where they are fewer than the input": (
+        {"input_tokens": 500, "output_tokens": 4, "cache_read_input_tokens": 20},
+        524,
+    ),
+    "the Responses API's are in the input": (
+        {
+            "input_tokens": 100,
+            "output_tokens": 4,
+            "input_tokens_details": {"cached_tokens": 90},
+        },
+        104,
+    ),
+    "more cached than prompt can't be in it": (
+        {"prompt_tokens": 3, "completion_tokens": 4, "cached_tokens": 20},
+        27,
+    ),
+    "thoughts that are in the server's total alone": (
+        {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 40},
+        40,
+    ),
+    "nothing": ({}, 0),
+}
+
+
+@pytest.mark.parametrize(("wire", "total"), TOTALS.values(), ids=TOTALS)
+def test_the_total_is_every_billed_token_counted_once(wire: dict[str, Any], total: int) -> None:
+    usage = Usage.model_validate(wire)
+    assert usage.total == total
+    assert Usage.model_validate(usage.model_dump()).total == total

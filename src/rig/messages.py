@@ -551,6 +551,18 @@ class Usage(_Value):
         return max(0, self.prompt_tokens - self.cached_tokens)
 
     @property
+    def total(self) -> int:
+        """Every token that is billed: fresh input, cache reads, cache writes and output.
+
+        Cache reads are cheaper than fresh input, not free. OpenAI's counters have them in `prompt_tokens`,
+        and rig reads Anthropic's so that they do; where cached tokens are more than the prompt they can't
+        be in it, and are added. Nothing is counted twice.
+        """
+        cached = self.cached_tokens + self.cache_creation_tokens
+        outside = cached if cached > self.prompt_tokens else 0
+        return max(self.total_tokens, self.prompt_tokens + outside + self.completion_tokens)
+
+    @property
     def prompt_tokens_per_s(self) -> float | None:
         """How fast the server read the new part of the prompt; None where it did not say."""
         return self.new_prompt_tokens / self.prompt_s if self.prompt_s else None
@@ -582,6 +594,9 @@ class Usage(_Value):
     def _fields_of(cls, wire: Mapping[str, object]) -> dict[str, object]:
         prompt = _count(wire, "prompt_tokens", "input_tokens")
         completion = _count(wire, "completion_tokens", "output_tokens")
+        if not any(name in wire for name in _HOLDS_CACHED):
+            prompt += _count(wire, "cache_read_input_tokens")
+            prompt += _count(wire, "cache_creation_input_tokens")
         counts = {
             "prompt_tokens": prompt,
             "completion_tokens": completion,
@@ -626,6 +641,10 @@ class Usage(_Value):
 MAX_COUNT = 1 << 53
 """Largest counter believed: beyond it JSON numbers are no longer exact (RFC 8259, section 6)."""
 
+
+# Counters whose server counts cached tokens as part of the prompt. Anthropic's `input_tokens` beside its
+# own names for the cache leaves them out: docs.claude.com, prompt caching, "Tracking cache performance".
+_HOLDS_CACHED = ("prompt_tokens", "prompt_tokens_details", "input_tokens_details")
 
 _TIMES = ("time_to_first_token_s", "prompt_s", "generation_s")
 

@@ -187,6 +187,7 @@ class Reply:
         thoughts: the thoughts as the server signed them, to go back with the calls of this reply.
         repetition: the loop a stream was cut for, None for every other reply. Its text then ends with
             the loop, and its calls were dropped.
+        tier: the tier a gateway answered it with, "" where none did.
     """
 
     text: str = ""
@@ -199,6 +200,7 @@ class Reply:
     reasoning_field: ReasoningField | None = None
     thoughts: tuple[SignedThought, ...] = ()
     repetition: Repetition | None = None
+    tier: str = ""
 
     def message(self) -> Message:
         """The assistant turn that records this reply; leaked reasoning never goes back."""

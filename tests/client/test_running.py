@@ -11,6 +11,7 @@ from rig import (
     Budget,
     Capabilities,
     ChatOptions,
+    ChatRequest,
     Client,
     InvalidRequestError,
     Message,
@@ -26,6 +27,7 @@ from rig import (
 )
 from rig.client import running
 from rig.client.running import RunMixin, RunOptions
+from rig.events import run_memory
 from rig.testing import FakeBackend, ScriptedModel, reply
 
 REFUNDS = Skill(name="refunds", description="How to refund.", body="Ask for the order number.")
@@ -241,3 +243,67 @@ async def test_events_end_with_the_result() -> None:
     result = await ScriptedModel("Hello.").run("Hi", model="m", max_tokens=8, on_event=seen.append)
     assert isinstance(seen[-1], RunFinished)
     assert seen[-1].result is result
+
+
+class Limited(ScriptedModel):
+    """Knows how long its replies may be."""
+
+    def default_max_tokens(self, model: str) -> int | None:
+        return 7 if model == "short" else None
+
+
+@pytest.mark.parametrize("given", [{}, {"max_tokens": 0}, {"max_tokens": None}], ids=str)
+async def test_a_model_may_know_the_limit_of_a_reply(given: dict[str, Any]) -> None:
+    model = Limited("Hello.")
+    await model.run("Hi", model="short", **given)
+    assert model.requests[0].max_tokens == 7
+
+
+@pytest.mark.parametrize("given", [{}, {"max_tokens": 0}, {"max_tokens": False}], ids=str)
+async def test_where_it_knows_none_the_limit_is_demanded(given: dict[str, Any]) -> None:
+    model = Limited()
+    with pytest.raises(InvalidRequestError):
+        await model.run("Hi", model="long", **given)
+
+
+async def test_a_given_limit_wins() -> None:
+    model = Limited("Hello.")
+    await model.run("Hi", model="short", max_tokens=9)
+    assert model.requests[0].max_tokens == 9
+
+
+class Remembering(ScriptedModel):
+    """Notes how often a run asked it, in the memory of the run."""
+
+    async def complete(self, request: ChatRequest, /) -> Reply:
+        memory = run_memory.get()
+        assert memory is not None
+        memory[self] = [*self.seen(), request.model]
+        return await super().complete(request)
+
+    def seen(self) -> list[object]:
+        memory = run_memory.get()
+        held = memory.get(self, []) if memory is not None else []
+        assert isinstance(held, list)
+        return held
+
+
+async def test_models_below_a_run_have_a_memory_that_ends_with_it() -> None:
+    inner: list[object] = []
+
+    @tool
+    async def ask() -> str:
+        """Ask."""
+        inner.append(run_memory.get())
+        await model.run("again", max_tokens=5)
+        return "asked"
+
+    def last(_request: ChatRequest) -> str:
+        inner.append(list(model.seen()))
+        return "Done."
+
+    calls = (ToolCall(id="1", name="ask", arguments="{}"),)
+    model = Remembering(Reply(tool_calls=calls), last, last)
+    await model.run("Go", tools=[ask], max_tokens=5)
+    assert inner == [None, ["scripted"], ["scripted", "scripted"]]
+    assert run_memory.get() is None

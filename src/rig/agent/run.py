@@ -72,6 +72,7 @@ from rig.events import (
     ToolOutcome,
     ToolStarted,
     event_listener,
+    run_memory,
 )
 from rig.messages import Message, ToolCall
 from rig.model import ChatOptions, ChatRequest, Model, Reply, ReplyStream, StreamingModel
@@ -137,6 +138,7 @@ class Run(Generic[OutputT]):
         self._told = told
         self._observed = told is not None or request.on_event is not None
         self._truncation_told = False
+        self._memory: dict[object, object] = {}  # of the models below, see rig.events.run_memory
         self._callers: RigError | None = None  # what a callback raised: no fault of the model
         self._tools = Toolbox(request.tools)
         self._running: list[ToolCall] = []
@@ -259,7 +261,8 @@ class Run(Generic[OutputT]):
             EmptyReplyError: it said nothing; what that cost is counted.
             RigError: it failed.
         """
-        listener = event_listener.get()
+        listener, memory = event_listener.get(), run_memory.get()
+        run_memory.set(self._memory)
         if self._observed:
             event_listener.set(self._emit)
         try:
@@ -274,6 +277,7 @@ class Run(Generic[OutputT]):
             raise
         finally:
             event_listener.set(listener)
+            run_memory.set(memory)
         return Reply(finish_reason="content_filter", refusal=category, model=self._state.model)
 
     async def _streamed(self, request: ChatRequest) -> Reply:

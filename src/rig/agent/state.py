@@ -70,6 +70,7 @@ class Changes(TypedDict, total=False):
     last_tokens: int
     text: str
     model: str
+    tier: str
     rejected: bool
     cuts: int
     closing: Termination | None
@@ -97,6 +98,7 @@ class RunState:
         last_tokens: what the last round cost, in tokens.
         text: the last visible text.
         model: the name the server last gave.
+        tier: the tier a gateway last answered with, "" where there is none.
         rejected: a typed answer was refused once already.
         cuts: replies in a row that were cut because the model repeated itself.
         closing: why the next reply is the last and gets no tools; None while it is not.
@@ -118,6 +120,7 @@ class RunState:
     last_tokens: int = 0
     text: str = ""
     model: str = ""
+    tier: str = ""
     rejected: bool = False
     cuts: int = 0
     closing: Termination | None = None

@@ -398,6 +398,7 @@ def _after_reply(state: RunState, reply: Reply, tokens: int) -> RunState:
         last_tokens=tokens,
         text=reply.text if is_said(reply.text) else state.text,
         model=reply.model or state.model,
+        tier=reply.tier or state.tier,
         cuts=state.cuts + 1 if reply.repetition is not None else 0,
         notice="",
     )
@@ -433,6 +434,7 @@ def _result(state: RunState, termination: Termination | None, **more: Any) -> Ru
         usage=state.usage,
         messages=state.messages,
         model=state.model,
+        tier=state.tier,
         termination=termination,
         tool_format=state.format,
         **more,

@@ -99,6 +99,17 @@ class RunMixin:
             raise NotConfiguredError("no model is named: pass model= to the call or to the client")
         return name
 
+    def default_max_tokens(self, model: str) -> int | None:  # noqa: ARG002 of those that know one
+        """The limit of a reply where a call names none, in tokens.
+
+        Args:
+            model: the model the call is for.
+
+        Returns:
+            None where the caller has to say it; a gateway knows one for each of its tiers.
+        """
+        return None
+
     @overload
     async def run(self, prompt: RunRequest[T], /) -> RunResult[T]: ...
     @overload
@@ -143,7 +154,8 @@ class RunMixin:
             prompt: the user's message, text or parts; or a `RunRequest`, which holds all keywords but
                 skills (their tool is `load_skill_tool`, and `advertise` makes the instructions), so
                 that none may stand beside it.
-            max_tokens: limit of each reply, in tokens; required, so that no reply is unbounded.
+            max_tokens: limit of each reply, in tokens; required, so that no reply is unbounded. Only a
+                gateway has a default for it, and takes 0 for that.
             model: the model's name; the client's own when None.
             system: the system prompt; it replaces that of the history, which is kept where this is "".
             tools: what the model may call.
@@ -259,7 +271,9 @@ class RunMixin:
             return replace(prompt, model=self.named_model(prompt.model))
         fields = dict(given)
         fields["model"] = self.named_model(fields.get("model"))
-        if fields.get("max_tokens") is None:
+        if not fields.get("max_tokens"):
+            fields["max_tokens"] = self.default_max_tokens(fields["model"]) or given.get("max_tokens")
+        if fields["max_tokens"] is None:
             raise InvalidRequestError(
                 "max_tokens is missing: say how long a reply may be, e.g. 1024"
             )

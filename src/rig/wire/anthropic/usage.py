@@ -26,8 +26,8 @@ def _says(value: object) -> bool:
 def completion_usage(value: object) -> dict[str, object]:
     """Anthropic's counters under the names of a chat completion.
 
-    `input_tokens` leaves out what was read from the cache and written to it; rig's prompt tokens
-    are all that the model was sent, as OpenAI counts them.
+    `input_tokens` leaves out what was read from the cache and written to it; rig's prompt tokens, as
+    `Usage` reads them, are all that the model was sent, as OpenAI counts them.
 
     Args:
         value: the wire's `usage`, of any shape; the OpenAI names some proxies use are kept.
@@ -39,11 +39,8 @@ def completion_usage(value: object) -> dict[str, object]:
     usage = Usage.model_validate(wire)
     if not usage.reported:
         return {}
-    prompt = usage.prompt_tokens
-    if "prompt_tokens" not in wire:
-        prompt += usage.cached_tokens + usage.cache_creation_tokens
     return {
-        "prompt_tokens": prompt,
+        "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
         "cached_tokens": usage.cached_tokens,
         "cache_creation_tokens": usage.cache_creation_tokens,
