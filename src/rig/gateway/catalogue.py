@@ -1,43 +1,37 @@
-"""Who has which model: names as they are compared, and what a router needs to know. No I/O."""
+"""Which models there are below: what routers and gateways ask of it. No I/O."""
 
 from collections.abc import Iterable
-from typing import Protocol, runtime_checkable
+from typing import Protocol
+
+_DEFAULT_TAG = ":latest"
 
 
-@runtime_checkable
 class HasModels(Protocol):
-    """A model that knows names of models: a pool, or a gateway of pools."""
+    """Anything that knows which models it can ask; a pool does."""
 
     def has_model(self, name: str) -> bool | None:
-        """Whether it has a model of that name; None where that is not known yet."""
+        """Whether there is a model of that name; None where that is not known yet.
+
+        Args:
+            name: the model's name.
+        """
         ...
 
     async def models(self) -> tuple[str, ...]:
-        """The names of all its models.
+        """The names of all models, asked for where they are not known yet.
 
         Raises:
-            RigError: none could be asked.
+            RigError: nobody told them.
         """
         ...
 
 
-def plain_name(model: str) -> str:
-    """A name as servers compare it: Ollama's `:latest` says nothing.
+def is_listed(name: str, names: Iterable[str]) -> bool:
+    """Whether a list of models has one of a name.
 
     Args:
-        model: as a caller or a server writes it.
+        name: the model's name.
+        names: as a server lists them; Ollama lists `qwen3` as `qwen3:latest` and answers to both.
     """
-    return model.strip().removesuffix(":latest")
-
-
-def lists(names: Iterable[str] | None, model: str) -> bool | None:
-    """Whether a list of names has a model; None where there is no list.
-
-    Args:
-        names: what an endpoint declares, or told when it was asked.
-        model: the name that is looked for.
-    """
-    if names is None:
-        return None
-    wanted = plain_name(model)
-    return any(plain_name(name) == wanted for name in names)
+    listed = frozenset(names)
+    return name in listed or f"{name}{_DEFAULT_TAG}" in listed
