@@ -13,10 +13,13 @@ from rig.events import (
     ReplyReceived,
     RetryEvent,
     RoundStarted,
+    RouteChosen,
+    RouteFellBack,
     RunFinished,
     RunResult,
     SlotWait,
     Termination,
+    TierFellBack,
     ToolFinished,
     ToolFormatChanged,
     ToolOutcome,
@@ -37,6 +40,9 @@ EVENTS: list[Any] = [
     ConstraintRefused(constraint="schema", purpose="output"),
     RunFinished(result=RunResult(text="x")),
     RetryEvent(kind="429", attempt=1, backpressure=Backpressure(waiting=2)),
+    RouteChosen(category="code", model="m", by="cached", reason="r", usage=Usage(prompt_tokens=1)),
+    RouteFellBack(reason="model_missing", wanted="m", used="n"),
+    TierFellBack(asked="turbo", used="balanced", reason="unknown"),
     SlotWait(kind="waiting", position=3, slots=4, busy=4, tenant="a", priority="batch"),
 ]
 

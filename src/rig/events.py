@@ -483,6 +483,76 @@ class EndpointWait:
         return f"waiting {self.delay_s:.1f} s for an endpoint: {states}"
 
 
+RouteBy = Literal["explicit", "heuristic", "classified", "cached", "default"]
+"""How a router chose: the request named a model; the text itself was enough; a small model was asked, now
+or for the same text before; or nothing told, and it is what everything else gets."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouteChosen:
+    """A router chose the model for a run, or for a request that belongs to none. Told once.
+
+    Attributes:
+        category: what the request is about, one of the router's names; "" where a model was named, or
+            the default has no category.
+        model: the model that is asked.
+        by: how it was chosen.
+        reason: the same for people, without a word of the request.
+        usage: what asking the small model cost, which is no part of the run's usage; None where it was
+            not asked, or did not say.
+    """
+
+    category: str
+    model: str
+    by: RouteBy
+    reason: str = ""
+    usage: Usage | None = None
+
+
+RouteFallReason = Literal[
+    "classifier_failed",
+    "classifier_timeout",
+    "classifier_paused",
+    "unreadable",
+    "model_missing",
+    "model_not_found",
+]
+"""What a router could not do: the small model failed, took too long, or rests after it did so several
+times; it named no category; a preferred model is not among those below; or the endpoint denied having it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouteFellBack:
+    """A router took the next best; the run goes on.
+
+    Attributes:
+        reason: why.
+        wanted: the model that could not be used: the small one, or a preferred one.
+        used: what is used instead: a category where the small model was of no help ("" for none), else
+            a model.
+    """
+
+    reason: RouteFallReason
+    wanted: str
+    used: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TierFellBack:
+    """A gateway used another tier than it was asked for. Told once in a run.
+
+    Attributes:
+        asked: what was asked for, cut at 64 characters.
+        used: the tier that is used.
+        reason: unknown where that is the name of no tier, missing where the deployment has no model
+            for it.
+    """
+
+    asked: str
+    used: str
+    reason: Literal["unknown", "missing"]
+
+
 RunEvent = (
     RoundStarted
     | ContextTruncated
@@ -492,6 +562,9 @@ RunEvent = (
     | EndpointChanged
     | FailedOver
     | EndpointWait
+    | RouteChosen
+    | RouteFellBack
+    | TierFellBack
     | TextDelta
     | TextRetracted
     | ReasoningDelta
