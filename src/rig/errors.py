@@ -164,7 +164,10 @@ class RateLimitedError(RigError):
 
 
 class RequestTimeoutError(RigError):
-    """One of the time-outs ended the wait; `reason` is connect, write, first_byte, idle or total."""
+    """One of the time-outs ended the wait; `reason` is connect, write, first_byte, idle or total.
+
+    Or queue: the request was not sent, since none of the slots was free within the retry budget.
+    """
 
     code = "timeout"
     retryable = True

@@ -1,7 +1,8 @@
 """The client of one endpoint: requests in, replies out. It awaits; what to send is decided below it."""
 
+import math
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -15,6 +16,7 @@ from rig.client import settings
 from rig.client.context_search import discover_context
 from rig.client.detection import detect_dialect
 from rig.client.embeddings import embedder
+from rig.client.fair_slots import FairSlots
 from rig.client.loop_watch import LoopWatch
 from rig.client.per_loop import PerLoop
 from rig.client.probe import check_probe, probe_request
@@ -34,7 +36,7 @@ from rig.client.windows import WindowFinder
 from rig.errors import InvalidRequestError
 from rig.events import RetryEvent
 from rig.messages import Message
-from rig.model import ChatRequest, Reply, ReplyStream, ToolSpec
+from rig.model import ChatOptions, ChatRequest, Reply, ReplyStream, ToolSpec
 from rig.text.repetition import RepetitionGuard
 from rig.text.salvage import OfferedTool
 from rig.transport.http import HTTP, MAX_RESPONSE_BYTES, Response, StreamResponse, Timeouts
@@ -51,6 +53,8 @@ from rig.wire.salvaged import offered
 from rig.wire.wires import Decode, Wire, key_headers, wire_of
 
 USER_AGENT = f"rig/{VERSION}"
+
+_NO_OPTIONS = ChatOptions()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,8 +97,9 @@ class Client(RunMixin):
         retry: when a failed request is sent again; `RetryPolicy.off()` sends each request once.
         repetition: when a stream is cut because the model repeats itself; `RepetitionGuard.off()`
             never cuts.
-        slots: how many requests may be under way at a time, None for no bound; waiting ones are
-            served in order, and a slot is never held while a tool runs or a retry waits.
+        slots: how many requests may be under way at a time, None for no bound. Those that wait take
+            turns by `ChatOptions.tenant` and `priority`, within the budget of `retry`, and a run is
+            told (`SlotWait`). A slot is never held while a tool runs or a retry waits.
         on_retry: told of every wait and how it ended.
 
     Raises:
@@ -215,13 +220,14 @@ class Client(RunMixin):
     ) -> AsyncGenerator[ReplyStream]:
         sendable = self._encoded(request, stream=True)
         started = anyio.current_time()
+        until = _until(policy, started)
         async with AsyncExitStack() as block:
 
             async def attempt() -> ClientReplyStream:
                 answer = AsyncExitStack()
                 begun = False
                 try:
-                    await self._take_slot(answer)
+                    await answer.enter_async_context(self._slot(request.options, until))
                     sent = anyio.current_time()
                     response = await self._stream_response(answer, sendable)
                     stream = self._reply_stream(
@@ -247,9 +253,10 @@ class Client(RunMixin):
         Raises:
             RigError: it did not answer with a list of models.
         """
+        until = _until(self._retry, anyio.current_time())
 
         async def attempt() -> tuple[str, ...]:
-            response = await self._exchange(lambda: self._http.get("models", self._asking))
+            response = await self._exchange(lambda: self._http.get("models", self._asking), until)
             return decode_models(response.body)
 
         return await retrying(attempt, self._retry, on_retry=self._on_retry)
@@ -468,9 +475,10 @@ class Client(RunMixin):
         checked = checked_texts(texts)
         if not checked:
             return ()
+        until = _until(self._retry, anyio.current_time())
         attempt = embedder(
             lambda path, body, max_bytes: self._exchange(
-                lambda: self._requester.request("POST", path, body, max_bytes=max_bytes)
+                lambda: self._requester.request("POST", path, body, max_bytes=max_bytes), until
             ),
             self.named_model(model),
             checked,
@@ -491,10 +499,13 @@ class Client(RunMixin):
         sendable = self._encoded(request)
         wire = sendable.wire
         started = anyio.current_time()
+        until = _until(policy, started)
 
         async def attempt() -> Reply:
             response = await self._exchange(
-                lambda: self._http.post(wire.path, sendable.body, sendable.headers)
+                lambda: self._http.post(wire.path, sendable.body, sendable.headers),
+                until,
+                request.options,
             )
             latency_s = anyio.current_time() - started
             return wire.decode(response.body, latency_s=latency_s, tools=tools)
@@ -519,7 +530,9 @@ class Client(RunMixin):
         sendable = self._encoded(request)
         wire = sendable.wire
         response = await self._exchange(
-            lambda: self._http.post(wire.path, sendable.body, sendable.headers)
+            lambda: self._http.post(wire.path, sendable.body, sendable.headers),
+            _until(RetryPolicy.off(), anyio.current_time()),
+            request.options,
         )
         return response.body, wire.decode
 
@@ -548,9 +561,11 @@ class Client(RunMixin):
         """What a dialect's requests carry beside what all do: who asks, and which API is meant."""
         return dict((*wire_of(dialect).headers, *key_headers(dialect, self._api_key)))
 
-    async def _take_slot(self, held: AsyncExitStack) -> None:
-        if self._slots is not None:
-            await held.enter_async_context(self._slots.get())
+    def _slot(self, options: ChatOptions, until: float) -> AbstractAsyncContextManager[None]:
+        """A slot for the length of a block, where there are slots."""
+        if self._slots is None:
+            return nullcontext()
+        return self._slots.get().hold(options.tenant, options.priority, until=until)
 
     async def _stream_response(self, answer: AsyncExitStack, sendable: _Sendable) -> StreamResponse:
         """Send the request and read the head of its answer.
@@ -607,17 +622,24 @@ class Client(RunMixin):
             learned=lambda thinks: self._thinking.learn(key, thinks),
         )
 
-    async def _exchange(self, send: Callable[[], Awaitable[Response]]) -> Response:
+    async def _exchange(
+        self,
+        send: Callable[[], Awaitable[Response]],
+        until: float,
+        options: ChatOptions = _NO_OPTIONS,
+    ) -> Response:
         """One exchange, inside a slot where there are slots.
 
+        Args:
+            send: does it.
+            until: when to give up waiting for a slot.
+            options: say whose turn it is.
+
         Raises:
-            RigError: an error status, as its error.
+            RigError: an error status, as its error; or no slot was free in time.
         """
-        if self._slots is None:
+        async with self._slot(options, until):
             response = await send()
-        else:
-            async with self._slots.get():
-                response = await send()
         if response.status >= 300:
             error = error_from_response(response.status, response.headers, response.body)
             raise error
@@ -635,6 +657,11 @@ def _chosen(dialect: str | Dialect | None) -> Dialect | None:
     return dialect if isinstance(dialect, Dialect) else dialect_named(dialect)
 
 
-def _slots(count: int) -> PerLoop[anyio.Semaphore]:
+def _slots(count: int) -> PerLoop[FairSlots]:
     settings.whole_number(count, "slots", ", or None for no bound")
-    return PerLoop(lambda: anyio.Semaphore(count, fast_acquire=True))
+    return PerLoop(lambda: FairSlots(count))
+
+
+def _until(policy: RetryPolicy, started: float) -> float:
+    """When to give up waiting for a slot: what a call may last includes that."""
+    return math.inf if policy.budget_s is None else started + policy.budget_s

@@ -9,7 +9,7 @@
 | no connection, connection lost, no answer | until the budget is spent; a TLS fault never |
 | a body cut before anything of it was delivered | until the budget is spent |
 | time-out of the connection attempt | until the budget is spent |
-| everything else, other time-outs too | never: the model may be at work on it |
+| everything else, other time-outs too | never: the model may be at work on it, or (queue) the time is up |
 
 The schedule doubles at every turn, whatever failed and whoever set the delay before. A wait that
 would outlast the budget is not begun. What is not decided here: what an answer means (the caller
@@ -159,6 +159,8 @@ def decide(
         `Wait`, or `GiveUp` with the error to raise: the same where it is final by itself, else a
         copy whose sentence also says what ran out.
     """
+    if isinstance(error, RequestTimeoutError) and error.reason == "queue":  # it was never sent
+        return _final(policy, progress, error, elapsed_s, told=progress.attempts > 0)
     fault = _fault(error)
     said = {error.detail} if greedy and _is_plain_500(error) else set[str]()
     repeated = bool(said & progress.said_500)
@@ -170,7 +172,7 @@ def decide(
     if policy.max_tries == 1:
         return GiveUp(error=error, event=None, progress=progress)
     if fault is None:
-        return _final(policy, progress, error, elapsed_s)
+        return _final(policy, progress, error, elapsed_s, told=progress.attempts > 1)
     if repeated:
         return _exhausted(policy, progress, _lasting(error), fault, elapsed_s, _SAME_AGAIN)
 
@@ -355,9 +357,11 @@ def _spent(
     return ""
 
 
-def _final(policy: RetryPolicy, progress: Progress, error: RigError, elapsed_s: float) -> GiveUp:
+def _final(
+    policy: RetryPolicy, progress: Progress, error: RigError, elapsed_s: float, *, told: bool
+) -> GiveUp:
     """An error that ends the call by itself; told only to those who were told of a wait."""
-    if progress.attempts == 1:
+    if not told:
         return GiveUp(error=error, event=None, progress=progress)
     event = replace(
         _event(policy, progress, error, None, elapsed_s),
