@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
 from rig.messages import as_array, as_object
+from rig.text.escapes import without_escapes
 from rig.wire.payload import parse_json
 from rig.wire.spelling import snake_case
 
@@ -115,13 +116,13 @@ def fault_of(value: object) -> FaultText:
 def clean_line(text: str) -> str:
     """One line of printable characters, at most `MAX_LINE_CHARS`.
 
-    Line breaks and runs of blanks become one space; control, bidirectional and other invisible
-    characters are dropped, so that the line can be shown in a terminal.
+    Line breaks and runs of blanks become one space; escape sequences, and control, bidirectional and other
+    invisible characters are dropped, so that the line can be shown in a terminal.
 
     Args:
         text: text of an endpoint.
     """
-    words = text[: 4 * MAX_LINE_CHARS].split()
+    words = without_escapes(text[: 4 * MAX_LINE_CHARS]).split()
     return "".join(char for char in " ".join(words) if char.isprintable())[:MAX_LINE_CHARS]
 
 

@@ -4,6 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rig.client.probes.facts import listed_models
+from rig.client.probes.finding import Finding
 from rig.extras.cli.clean import (
     HIDDEN,
     MAX_NAME_CHARS,
@@ -21,6 +23,15 @@ HOSTILE = {
     "a link": ("\x1b]8;;http://evil\x1b\\name\x1b]8;;\x1b\\", "name"),
     "clearing the screen": ("\x1b[2J\x1b[Hname", "name"),
     "a lone escape": ("na\x1bme", "nae"),
+    "a link that ends in a bell": ("\x1b]8;;http://evil\x07name\x1b]8;;\x07", "name"),
+    "8-bit strings": ("\x9d0;owned\x9cna\x90q\x9cme\x85", "name"),
+    "zero width": ("na\u200b\u200c\u200d\u2060\ufeffme\u00ad", "name"),
+    "marks of direction": (
+        "\u202a\u202b\u202d\u2066na\u2067me\u2069\u202c\u200e\u200f\u061c",
+        "name",
+    ),
+    "other line ends": ("a\x0bb\x0cc\x1cd\x85e\u2029f", "a b c d e f"),
+    "a lone C1": ("na\x84me", "name"),
     "backspaces": ("name\x08\x08\x08", "name"),
     "lines": ("one\r\ntwo\u2028three", "one two three"),
     "turned around": ("\u202eeman", "eman"),
@@ -90,3 +101,11 @@ def test_a_document_loses_the_key_wherever_it_stands() -> None:
         "n": 1,
         "none": None,
     }
+
+
+@pytest.mark.parametrize(("text", "seen"), HOSTILE.values(), ids=HOSTILE)
+def test_what_an_endpoint_calls_its_models_is_clean_before_it_is_kept(text: str, seen: str) -> None:
+    """An escape that is dropped there alone would leave its rest to be shown."""
+    assert listed_models((text,)) == (seen,)
+    found = Finding[str](value=text, evidence="", detail=text)
+    assert (found.detail, shown(found.detail)) == (seen, seen)

@@ -3,6 +3,7 @@
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any, Final, cast
@@ -10,6 +11,9 @@ from typing import Annotated, Any, Final, cast
 import typer
 
 from rig.extras.cli.doctor import TIMEOUT_S
+from rig.extras.cli.failures import Failure
+from rig.extras.cli.machine import STOPPED as INTERRUPTED
+from rig.extras.cli.machine import document, own_fault, wants_json, wrong_use
 from rig.version import VERSION
 
 USAGE: Final = 3
@@ -49,23 +53,34 @@ def run(args: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a terminal that is not UTF-8 must not be the end
             stream.reconfigure(errors="backslashreplace")
-    given = None if args is None else list(args)
+    given = sys.argv[1:] if args is None else list(args)
     try:
         code: object = app(given, prog_name="rig", standalone_mode=False)
     except _WrongUse as error:
         show: Any = getattr(error, "show", None)
         show()
-        return USAGE
+        return _failed(given, wrong_use(error), USAGE)
     except typer.Abort:
         code = STOPPED
     except Exception as error:  # noqa: BLE001  a fault of rig's own must not look like a warning
         # Without the message: it may hold what the endpoint said.
         traceback.print_tb(error.__traceback__)
-        sys.stderr.write(f"rig failed ({type(error).__name__}); this is a fault of its own.\n")
-        return USAGE
+        failure = own_fault(error)
+        sys.stderr.write(f"{failure.sentence}\n")
+        return _failed(given, failure, USAGE)
     if code == STOPPED:
         sys.stderr.write("\nStopped.\n")
+        return _failed(given, INTERRUPTED, STOPPED)
     return code if isinstance(code, int) else 0
+
+
+def _failed(args: Sequence[str], failure: Failure, exit_code: int) -> int:
+    """Tell a machine that waits for a document why there is no report; return the exit code."""
+    if wants_json(args):
+        with suppress(OSError):  # nobody reads any more
+            sys.stdout.write(document(args, failure, exit_code))
+            sys.stdout.flush()
+    return exit_code
 
 
 @app.command()

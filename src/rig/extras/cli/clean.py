@@ -1,10 +1,10 @@
 """Text of strangers made fit for a terminal, and secrets kept out of it. Pure."""
 
-import re
 from typing import Final
 from urllib.parse import urlsplit
 
 from rig.messages import as_array, as_object
+from rig.text.escapes import without_escapes
 from rig.wire.fault_text import clean_line
 
 MAX_NAME_CHARS: Final = 80
@@ -20,12 +20,6 @@ placeholders for servers without keys, and parts of ordinary words."""
 HIDDEN: Final = "[key]"
 """What stands where the key stood."""
 
-# ECMA-48: control sequences and the strings of OSC, DCS and their like, with their ends where they have one.
-_ESCAPES: Final = re.compile(
-    r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,8}[@-~]?"
-    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]{0,512}(?:\x07|\x1b\\|\x9c)?"
-    r"|\x1b[ -/]{0,8}[0-~]?"
-)
 _MAX_READ_CHARS: Final = 8_192
 
 
@@ -36,7 +30,7 @@ def shown(text: str, max_chars: int = MAX_SAID_CHARS) -> str:
         text: anybody's text.
         max_chars: characters that are kept; a longer one ends in `...`.
     """
-    line = clean_line(_ESCAPES.sub("", text[:_MAX_READ_CHARS]))
+    line = clean_line(without_escapes(text[:_MAX_READ_CHARS]))
     cut = len(line) > max_chars or len(text) > _MAX_READ_CHARS
     return line[: max_chars - 3] + "..." if cut else line
 

@@ -27,6 +27,11 @@ def main(args: Sequence[str] | None = None) -> int:
     """
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
+        given = sys.argv[1:] if args is None else list(args)
+        machine = import_module("rig.extras.cli.machine")
+        if machine.wants_json(given):
+            failure = machine.missing_extra(f"The extra cli is not installed: {INSTALL}")
+            sys.stdout.write(machine.document(given, failure, MISSING))
         sys.stderr.write(
             f"The command rig needs {' and '.join(missing)}, which the extra cli brings:\n"
             f"  {INSTALL}\n"
