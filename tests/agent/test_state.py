@@ -7,7 +7,7 @@ from rig.agent.state import Ask, Changes, Rules, RunState
 
 def test_a_run_starts_with_nothing_done() -> None:
     state = RunState()
-    assert (state.iterations, state.spent_tokens, state.messages, state.outcomes) == (0, 0, (), ())
+    assert (state.iterations, state.last_tokens, state.messages, state.outcomes) == (0, 0, (), ())
     assert state.rules == Rules(max_iterations=8, on_limit="raise")
 
 

@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 from pydantic_core import from_json
 
+from rig.agent.budget import Left
 from rig.agent.calling import admit
 from rig.agent.history import Prepared, prepare
 from rig.agent.output import output_for
@@ -65,7 +66,7 @@ def calls(count: int) -> tuple[ToolCall, ...]:
 def state(messages: tuple[Message, ...] = (USER,), **changes: Any) -> RunState:
     rules = {
         name: changes.pop(name)
-        for name in ("max_iterations", "on_limit", "budget_tokens", "may_ask", "output")
+        for name in ("max_iterations", "on_limit", "may_ask", "output", "has_tools")
         if name in changes
     }
     return RunState(rules=Rules(**rules), messages=prepare(messages), **changes)
@@ -358,7 +359,7 @@ def test_a_cut_typed_answer_is_not_kept() -> None:
 
 @pytest.mark.parametrize(("spent", "over"), [(99, False), (100, False), (101, True)])
 def test_an_answer_may_use_up_the_budget_exactly(spent: int, over: bool) -> None:
-    step = next_step(state(budget_tokens=100), Reply(text="b"), tokens=spent)
+    step = next_step(state(left=Left(tokens=100 - spent)), Reply(text="b"), tokens=spent)
     assert isinstance(step, Fail if over else Finish)
     if isinstance(step, Fail):
         assert isinstance(step.error, BudgetExceededError)
@@ -368,13 +369,14 @@ def test_an_answer_may_use_up_the_budget_exactly(spent: int, over: bool) -> None
 
 @pytest.mark.parametrize(("spent", "over"), [(99, False), (100, True), (101, True)])
 def test_calls_are_run_only_where_their_results_can_be_sent(spent: int, over: bool) -> None:
-    step = next_step(state(budget_tokens=100), Reply(tool_calls=calls(1)), tokens=spent)
+    before = state(left=Left(tokens=100 - spent))
+    step = next_step(before, Reply(tool_calls=calls(1)), tokens=spent)
     assert isinstance(step, Fail if over else AdmitCalls)
 
 
 @pytest.mark.parametrize("on_limit", ["raise", "answer"])
 def test_nothing_is_sent_once_the_budget_is_used_up(on_limit: str) -> None:
-    step = before_request(state(budget_tokens=100, spent_tokens=100, on_limit=on_limit))
+    step = before_request(state(left=Left(tokens=0), on_limit=on_limit))
     assert isinstance(step, Fail)
     assert isinstance(step.error, BudgetExceededError)
 
@@ -383,17 +385,18 @@ def test_nothing_is_sent_once_the_budget_is_used_up(on_limit: str) -> None:
     ("spent", "closing"), [(50, None), (80, None), (81, Termination.BUDGET_EXHAUSTED)]
 )
 def test_enough_is_kept_for_an_answer(spent: int, closing: Termination | None) -> None:
-    before = state(budget_tokens=100, spent_tokens=spent, last_tokens=10, on_limit="answer")
+    left = Left(tokens=100 - spent)
+    before = state(left=left, last_tokens=10, on_limit="answer")
     step = before_request(before)
     assert isinstance(step, Ask)
     assert step.state.closing is closing
-    raising = before_request(replace(before, rules=Rules(budget_tokens=100)))
+    raising = before_request(replace(before, rules=Rules()))
     assert isinstance(raising, Ask)
     assert raising.state.closing is None
 
 
 def test_a_complete_answer_over_the_budget_is_kept_and_flagged() -> None:
-    before = state(budget_tokens=100, on_limit="answer")
+    before = state(left=Left(tokens=-1), on_limit="answer")
     step = next_step(before, Reply(text="b"), tokens=101)
     assert isinstance(step, Finish)
     assert step.result.termination is Termination.BUDGET_EXHAUSTED
@@ -447,7 +450,7 @@ def test_a_typed_answer_without_json_is_told_apart() -> None:
     "changes",
     [
         {"max_iterations": 1},
-        {"budget_tokens": 10},
+        {"left": Left(tokens=0)},
         {"closing": Termination.ITERATION_LIMIT, "on_limit": "answer"},
     ],
     ids=["no round left", "no token left", "the last answer"],
@@ -603,7 +606,7 @@ def test_a_clean_round_resets_the_count() -> None:
     "before",
     [
         state(max_iterations=1),
-        state(budget_tokens=5, spent_tokens=5),
+        state(left=Left(tokens=0)),
         state(closing=Termination.ITERATION_LIMIT),
     ],
     ids=["no rounds left", "no tokens left", "it was the last answer"],

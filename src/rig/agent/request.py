@@ -11,6 +11,7 @@ from rig.agent.budget import Budget
 from rig.agent.capabilities import Capabilities, Profiled
 from rig.agent.history import prepare_open, read_history
 from rig.agent.ladder import ToolFormatChoice
+from rig.agent.ledger import SharedBudget
 from rig.agent.output import output_for
 from rig.agent.prompt import is_said
 from rig.agent.toolbox import validate_tools
@@ -52,7 +53,8 @@ class RunRequest(Generic[OutputT]):
         output: the answer's type: a pydantic model or any type pydantic knows. The answer is asked for
             as JSON, checked, and asked for once more where it does not match; that takes a round.
         history: the conversation so far: messages, or mappings in the shape of the wire.
-        budget: tokens and seconds the whole run may take; None for no limit.
+        budget: what the whole run may take: tokens, seconds, requests, tool calls, money. A `Budget` is
+            this run's own, a `SharedBudget` is spent by several. None for no limit.
         options: sampling and everything else. A `tool_choice` that forces a call holds for the first
             round only: kept up, the model could never answer.
         on_limit: what happens at a limit. `raise` raises IterationLimitError, OutputLimitError or
@@ -95,7 +97,7 @@ class RunRequest(Generic[OutputT]):
     temperature: float | None = None
     output: type[OutputT] | None = None
     history: Sequence[Message | Mapping[str, Any]] = ()
-    budget: Budget | None = None
+    budget: Budget | SharedBudget | None = None
     options: ChatOptions = ChatOptions()
     on_limit: Literal["raise", "answer"] = "raise"
     on_event: Callable[[RunEvent], object] | None = None
@@ -248,8 +250,10 @@ def _check_profile(profile: object) -> None:
 
 
 def _check_budget(budget: object) -> None:
-    if budget is not None and not isinstance(budget, Budget):
-        raise InvalidRequestError("budget must be a Budget(...), or None for no limit")
+    if budget is not None and not isinstance(budget, Budget | SharedBudget):
+        raise InvalidRequestError(
+            "budget must be a Budget(...), a SharedBudget(...), or None for no limit"
+        )
 
 
 def _check_opening(request: RunRequest[OutputT]) -> None:

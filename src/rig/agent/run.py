@@ -4,6 +4,7 @@ Decisions are not made here. A run that is cancelled from outside leaves nothing
 value that dies with it.
 """
 
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from inspect import isawaitable
@@ -13,13 +14,14 @@ from typing import Any, Generic, TypeVar, cast
 import anyio
 
 from rig.agent.background import task_group
-from rig.agent.budget import tokens_spent
+from rig.agent.budget import Budget, Counted, counted, out_of, prompt_size, usage_of
 from rig.agent.calling import ReadyCall, admit, run_ready
-from rig.agent.constraints import held_output
+from rig.agent.constraints import held_output, is_constrained
 from rig.agent.deltas import events_of
 from rig.agent.format_stream import FormatStream
 from rig.agent.history import prepare, prepare_open, tool_turn
-from rig.agent.ladder import held, offers_tools, rungs, tool_format
+from rig.agent.ladder import held, is_lost, offers_tools, rungs, tool_format
+from rig.agent.ledger import Reservation, SharedBudget, ToolCallsTaken
 from rig.agent.output import output_for
 from rig.agent.prompt import is_said, opening, with_instructions, with_notice
 from rig.agent.request import RunRequest
@@ -42,6 +44,7 @@ from rig.agent.truncation import truncated_prompt
 from rig.agent.turn import (
     DECLINED,
     INTERRUPTED,
+    afforded,
     answered,
     before_request,
     next_step,
@@ -52,7 +55,6 @@ from rig.agent.turn import (
     with_empty_reply,
 )
 from rig.errors import (
-    BudgetExceededError,
     EmptyReplyError,
     InvalidRequestError,
     NotConfiguredError,
@@ -74,7 +76,7 @@ from rig.events import (
     event_listener,
     run_memory,
 )
-from rig.messages import Message, ToolCall
+from rig.messages import Message, ToolCall, Usage
 from rig.model import ChatOptions, ChatRequest, Model, Reply, ReplyStream, StreamingModel
 
 __all__ = ["Run", "RunRequest", "run"]
@@ -101,7 +103,7 @@ async def run(model: Model | StreamingModel, request: RunRequest[OutputT]) -> Ru
         NotConfiguredError: the model can't do what the request asks for.
         OutputLimitError: a reply was cut at max_tokens, or three in a row for their repetition.
         IterationLimitError: the rounds ran out, or one reply held too many calls.
-        BudgetExceededError: the tokens or the seconds of the budget ran out.
+        BudgetExceededError: one of the limits of the budget ran out; `reason` says which.
         EmptyReplyError: a reply held neither text nor calls.
         NotJSONError: the typed answer held no JSON, also when asked for again where rounds were left.
         InvalidJSONError: the typed answer did not match its type; the same.
@@ -143,6 +145,9 @@ class Run(Generic[OutputT]):
         self._tools = Toolbox(request.tools)
         self._running: list[ToolCall] = []
         self._shown: list[str] = []  # of the reply under way, until the state knows it
+        self._purse = _purse(request.budget)
+        self._taken: ToolCallsTaken | None = None
+        self._counted: Counted | None = None  # the last prompt the server told the size of
         rules = _rules(request)
         self._state = RunState(rules=rules, model=request.model, format=rules.formats[0])
 
@@ -171,23 +176,38 @@ class Run(Generic[OutputT]):
         state = self._state.but(messages=(*self._state.messages, *interrupted))
         result = partial_result(state, error)
         text = "".join(self._shown)
-        return replace(result, text=text) if is_said(text) else result
+        return self._accounted(replace(result, text=text) if is_said(text) else result)
+
+    def _accounted(self, result: RunResult[Any]) -> RunResult[Any]:
+        return result if self._purse is None else replace(result, spent=self._purse.spent)
 
     async def _within_deadline(self) -> RunResult[OutputT]:
-        budget = self._request.budget
-        if budget is None or budget.seconds is None:
+        """Run to the end, or to the deadline.
+
+        Raises:
+            BudgetExceededError: that came first.
+        """
+        if self._purse is None:
             return await self._loop()
-        with anyio.move_on_after(budget.seconds):
+        self._purse.start()
+        self._state = self._state.but(left=self._purse.left)
+        deadline = self._purse.deadline_s
+        if deadline == math.inf:
             return await self._loop()
-        raise BudgetExceededError("the run took longer than its budget", reason="seconds")
+        if deadline > anyio.current_time():
+            with anyio.CancelScope(deadline=deadline):
+                return await self._loop()
+        error = out_of("seconds")
+        raise error
 
     async def _loop(self) -> RunResult[OutputT]:
         """Await step by step. Bounded: every way round passes the cap of rounds in the turn's rules."""
         step = await self._first_step()
         while not isinstance(step, Finish):
             step = await self._next(step)
-        await self._emit(RunFinished(result=step.result))
-        return step.result
+        result = self._accounted(step.result)
+        await self._emit(RunFinished(result=result))
+        return result
 
     async def _next(self, step: Ask | AskAgain | AdmitCalls | CallTools | Fail) -> Step:
         self._state = step.state
@@ -198,8 +218,7 @@ class Run(Generic[OutputT]):
             case AdmitCalls():
                 return plan_calls(step, tuple(admit(self._tools, call) for call in step.calls))
             case CallTools():
-                await self._answer(step.calls)
-                return before_request(self._state)
+                return await self._answer_within(step.calls) or before_request(self._state)
             case AskAgain():
                 await self._emit(OutputRejected(problem=step.problem))
                 return await self._ask()
@@ -212,7 +231,9 @@ class Run(Generic[OutputT]):
         messages, pending = prepare_open(opening(request.system, request.messages, ""))
         if pending:
             self._state = self._state.but(messages=messages)
-            await self._answer([self._decided(call) for call in pending])
+            failed = await self._answer_within([self._decided(call) for call in pending])
+            if failed is not None:
+                return failed
             messages = self._state.messages
         messages = prepare(opening("", messages, request.content))
         return before_request(self._state.but(messages=messages))
@@ -239,20 +260,51 @@ class Run(Generic[OutputT]):
             if step is None:
                 raise
             return step
+        if self._purse is None:
+            return await self._exchange(request, None)
+        async with await self._purse.reserve(request, prompt_size(request, self._counted)) as paid:
+            return await self._exchange(paid.request, paid)
+
+    async def _exchange(self, request: ChatRequest, paid: Reservation | None) -> Step:
+        """One request and its reply.
+
+        Raises:
+            RigError: it failed for good.
+        """
         await self._emit(RoundStarted(iteration=self._state.iterations + 1))
+        tokens, cost = 0, 0.0
         try:
             reply = await self._complete(request)
+            if paid is not None:
+                tokens, cost = self._pay(paid, reply)
         except RigError as error:
+            if paid is not None and not paid.settled and _was_answered(error):
+                self._pay(paid, Reply(usage=getattr(error, "usage", None) or Usage()))
             step = None if error is self._callers else recovered(self._state, error)
             if step is None:
                 raise
             return step
+        finally:
+            if paid is not None and not paid.settled and self._shown:
+                self._pay(paid, Reply(text="".join(self._shown)))
         await self._emit(ReplyReceived(iteration=self._state.iterations + 1, reply=reply))
         if reply.repetition is not None:
             await self._emit(RepetitionCut(repetition=reply.repetition))
         await self._tell_of_truncation(request, reply)
-        counts = self._state.rules.budget_tokens is not None
-        return next_step(self._state, reply, tokens=tokens_spent(request, reply) if counts else 0)
+        return next_step(self._state, reply, tokens=tokens, cost=cost)
+
+    def _pay(self, paid: Reservation, reply: Reply) -> tuple[int, float]:
+        """Write down what a reply took; the tokens and the money."""
+        usage = usage_of(paid.request, reply)
+        paid.settle(usage, reply.model)
+        self._counted = counted(paid.request, reply.usage) or self._counted
+        self._recount(capped=paid.capped)
+        return usage.total_tokens, paid.cost
+
+    def _recount(self, capped: str = "") -> None:
+        """Tell the state what is left, which tools may have spent as well."""
+        if self._purse is not None:
+            self._state = self._state.but(left=self._purse.left, capped=capped)
 
     async def _complete(self, request: ChatRequest) -> Reply:
         """Ask the model; that it declined is an answer, however it is told.
@@ -334,6 +386,21 @@ class Run(Generic[OutputT]):
         return tool_format(state).request(logical)
 
     # Its calls
+
+    async def _answer_within(self, calls: Sequence[Admitted]) -> Fail | None:
+        """Answer calls, as many of them by running them as the budget has left."""
+        if self._purse is None:
+            await self._answer(calls)
+            return None
+        wanted = sum(isinstance(one, ReadyCall) for one in calls)
+        with self._purse.take_tool_calls(wanted) as taken:
+            step = afforded(self._state, calls, taken.count)
+            if isinstance(step, Fail):
+                return step
+            self._taken = taken
+            await self._answer(step.calls)
+        self._recount()
+        return None
 
     async def _answer(self, calls: Sequence[Admitted]) -> None:
         """Answer calls in order; neighbours that all are concurrent run together.
@@ -423,8 +490,13 @@ class Run(Generic[OutputT]):
     async def _execute(self, ready: ReadyCall) -> tuple[ToolOutcome, ToolError | None]:
         """Run one call; a fatal error is its outcome as well."""
         context = ToolContext(
-            call=ready.call, iteration=max(1, self._state.iterations), deps=self._request.deps
+            call=ready.call,
+            iteration=max(1, self._state.iterations),
+            deps=self._request.deps,
+            budget=self._purse,
         )
+        if self._taken is not None:
+            self._taken.executed()
         self._running.append(ready.call)
         failure: ToolError | None = None
         try:
@@ -467,7 +539,6 @@ def _rules(request: RunRequest[OutputT]) -> Rules:
     return Rules(
         max_iterations=request.max_iterations,
         on_limit=request.on_limit,
-        budget_tokens=request.budget.tokens if request.budget else None,
         may_ask=request.confirm is not None,
         output=output,
         held=held_output(output, known, request.options),
@@ -475,7 +546,20 @@ def _rules(request: RunRequest[OutputT]) -> Rules:
         formats=rungs(request.tool_format, known, has_tools=bool(request.tools)),
         call_grammar=known.grammar is not False,
         json_grammar=bool(known.grammar) and output is None,
+        grammar_holds=bool(known.grammar) and not is_constrained(request.options),
     )
+
+
+def _purse(budget: Budget | SharedBudget | None) -> SharedBudget | None:
+    """What the run spends out of: a book of its own, also where it shares a budget."""
+    if isinstance(budget, SharedBudget):
+        return SharedBudget(Budget(), within=budget)
+    return None if budget is None else SharedBudget(budget)
+
+
+def _was_answered(error: RigError) -> bool:
+    """Whether a request that failed had a reply all the same, which costs."""
+    return isinstance(error, EmptyReplyError) or is_lost(error)
 
 
 def _output_instructions(state: RunState) -> str:

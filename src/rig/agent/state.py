@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self, TypedDict, Unpack
 
+from rig.agent.budget import UNLIMITED, Left
 from rig.agent.calling import ReadyCall
 from rig.agent.constraints import Held
 from rig.agent.output import Output
@@ -28,7 +29,6 @@ class Rules:
     Attributes:
         max_iterations: rounds of request and reply.
         on_limit: raise at a limit, or make one last request without tools.
-        budget_tokens: tokens all requests may cost together, None for no limit.
         may_ask: somebody can be asked to confirm a call while the run goes on.
         output: how a typed answer is read; None for text.
         held: what the server can be held to for it, while no tools are offered; None for nothing.
@@ -36,11 +36,11 @@ class Rules:
         formats: how calls travel: what the run starts with, then what it may step down to.
         call_grammar: calls as text may be held to their form by a grammar.
         json_grammar: those as JSON too: a typed answer is JSON as well, and would be locked out.
+        grammar_holds: a grammar that is sent is known to be enforced, and is rig's own.
     """
 
     max_iterations: int = 8
     on_limit: Literal["raise", "answer"] = "raise"
-    budget_tokens: int | None = None
     may_ask: bool = False
     output: Output[Any] | None = None
     held: Held | None = None
@@ -48,6 +48,7 @@ class Rules:
     formats: tuple[FormatName, ...] = ("native",)
     call_grammar: bool = False
     json_grammar: bool = False
+    grammar_holds: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +67,10 @@ class Changes(TypedDict, total=False):
     iterations: int
     outcomes: tuple[ToolOutcome, ...]
     usage: Usage
-    spent_tokens: int
+    left: Left
     last_tokens: int
+    last_cost: float
+    capped: str
     text: str
     model: str
     tier: str
@@ -94,8 +97,10 @@ class RunState:
         iterations: completed rounds.
         outcomes: the answered calls, in order.
         usage: the sum over all replies.
-        spent_tokens: the same in tokens, estimated where nothing was reported.
-        last_tokens: what the last round cost, in tokens.
+        left: what is left of the budgets, after the last reply or tool.
+        last_tokens: what the last round took, in tokens, estimated where nothing was reported.
+        last_cost: what it cost.
+        capped: the limit for which the last request got fewer max_tokens, "" for none.
         text: the last visible text.
         model: the name the server last gave.
         tier: the tier a gateway last answered with, "" where there is none.
@@ -116,8 +121,10 @@ class RunState:
     iterations: int = 0
     outcomes: tuple[ToolOutcome, ...] = ()
     usage: Usage = Usage()
-    spent_tokens: int = 0
+    left: Left = UNLIMITED
     last_tokens: int = 0
+    last_cost: float = 0.0
+    capped: str = ""
     text: str = ""
     model: str = ""
     tier: str = ""

@@ -29,6 +29,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
 from rig.agent.inputs import check_input
+from rig.agent.ledger import SharedBudget
 from rig.agent.results import MAX_RESULT_CHARS, problems_of
 from rig.agent.schema import Schema, object_schema, portable
 from rig.agent.signature import Signature, is_type, read_signature, signature_of
@@ -52,11 +53,14 @@ class ToolContext:
         call: the model's call, with its id.
         iteration: the round of the run it belongs to, from 1.
         deps: what the caller of the run passed as `deps=`: connections, the user, a clock.
+        budget: the run's budget, None where it has none. Give it to a run inside of the tool as
+            `budget=`, so that it spends out of the same.
     """
 
     call: ToolCall
     iteration: int = 1
     deps: Any = field(default=None, repr=False)
+    budget: SharedBudget | None = field(default=None, repr=False)
 
 
 class ToolOptions(TypedDict, total=False):

@@ -10,10 +10,11 @@ Whether a reply is an answer is decided by its calls and its text, never by fini
 looked at first, because a cut reply can hold what looks like whole calls.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from rig.agent.budget import out_of
 from rig.agent.calling import ReadyCall
 from rig.agent.calls import give_ids, sendable
 from rig.agent.history import Prepared, assistant_turn, prepare, tool_turn
@@ -66,11 +67,17 @@ MAX_CUTS_RETRIED = 2
 and shown none of its loop usually goes on; one that can't help it costs a reply each time."""
 
 LAST_ROUNDS_KEPT = 2
-"""Requests of the last one's size that a token budget must still pay for before tools are offered
-again, where the run has to end with an answer: a round of tools, and the answer to it."""
+"""Requests of the last one's size that a budget must still pay for before tools are offered again, where
+the run has to end with an answer: a round of tools, and the answer to it."""
 
 DECLINED = "the user declined this call; it was NOT executed"
 """Answers a call that needed a confirmation and did not get one, after `error: `."""
+
+OUT_OF_CALLS = (
+    "the number of tool calls allowed for this task is used up, so this call was NOT executed; "
+    "answer with what you know"
+)
+"""Answers a call for which the budget has none left, after `error: `."""
 
 REPEATED = (
     f"this call gave the same result {MAX_REPEATS} times in a row, so it was NOT executed again; "
@@ -85,16 +92,17 @@ REPEAT_WARNING = "(this call has now given the same result {count} times in a ro
 """Added to a result that the model keeps asking for."""
 
 
-def next_step(state: RunState, reply: Reply, *, tokens: int = 0) -> Step:
+def next_step(state: RunState, reply: Reply, *, tokens: int = 0, cost: float = 0.0) -> Step:
     """What follows from a reply.
 
     Args:
-        state: the run before the reply.
+        state: the run before the reply, but for what is `left` of its budgets: that is after it.
         reply: what the model answered.
-        tokens: what the round cost, in tokens.
+        tokens: what the round took, in tokens.
+        cost: what it cost.
     """
     reply = _without_loop(reply)
-    state = _after_reply(state, reply, tokens)
+    state = _after_reply(state, reply, tokens, cost)
     for rule in _RULES:
         step = rule(state, reply)
         if step is not None:
@@ -124,6 +132,30 @@ def plan_calls(step: AdmitCalls, admitted: tuple[Admitted, ...]) -> CallTools | 
         state = answered(state, one) if isinstance(one, ToolOutcome) else state
     pending = tuple(one.call for one in planned if isinstance(one, ReadyCall))
     return Finish(result=_result(state, Termination.NEEDS_CONFIRMATION, pending=pending))
+
+
+def afforded(state: RunState, calls: Sequence[Admitted], count: int) -> CallTools | Fail:
+    """What follows when a budget allows so many of the calls to be run.
+
+    Args:
+        state: the run with these calls as its last turn.
+        calls: the calls, each ready or answered.
+        count: how many may run.
+
+    Returns:
+        The calls to answer, those beyond the number with an error; or the end of the run, before any of
+        them runs, where limits are to raise.
+    """
+    ready = sum(isinstance(one, ReadyCall) for one in calls)
+    if ready > count and state.rules.on_limit == "raise":
+        return Fail(state=state, error=out_of("tool_calls"))
+    planned: list[Admitted] = []
+    for one in calls:
+        if isinstance(one, ReadyCall):
+            count -= 1
+        over = isinstance(one, ReadyCall) and count < 0
+        planned.append(refused(one.call, OUT_OF_CALLS) if over else one)
+    return CallTools(state=state, calls=tuple(planned))
 
 
 def refused(call: ToolCall, problem: str) -> ToolOutcome:
@@ -165,8 +197,8 @@ def before_request(state: RunState) -> Ask | Fail:
         messages = Prepared(state.messages)
         state = state.but(messages=messages, repeats=state.fresh_repeats, fresh_repeats={})
     answers = state.rules.on_limit == "answer"
-    if not _tokens_left(state):
-        return Fail(state=state, error=_out_of_tokens())
+    if state.left.used_up:
+        return Fail(state=state, error=out_of(state.left.used_up))
     if state.iterations >= state.rules.max_iterations:
         if answers:
             return _last_request(state, Termination.ITERATION_LIMIT, LAST_CALL)
@@ -203,7 +235,7 @@ def with_empty_reply(state: RunState, usage: Usage | None) -> RunState:
         state: the run before.
         usage: what the reply cost all the same, None when not even that is known.
     """
-    return _after_reply(state, Reply(usage=usage or Usage()), 0)
+    return _after_reply(state, Reply(usage=usage or Usage()), 0, 0.0)
 
 
 def partial_result(state: RunState, error: Exception | None) -> RunResult[Any]:
@@ -240,11 +272,13 @@ def _cut(state: RunState, reply: Reply) -> Step | None:
         if is_said(reply.text) and not reply.tool_calls and state.rules.output is None:
             state = _with_text_turn(state, reply)
             return Finish(result=_result(state, Termination.BUDGET_EXHAUSTED))
-        if state.closing is None and _tokens_left(state):
+        if state.closing is None and not state.left.used_up:
             return _last_request(state, Termination.BUDGET_EXHAUSTED, CUT_REPLY)
-    error = OutputLimitError(
+    error: RigError = OutputLimitError(
         "the reply was cut off at max_tokens: raise max_tokens, or ask for less"
     )
+    if state.capped:
+        error = out_of(state.capped)
     error.text = reply.text
     return Fail(state=_with_text_turn(state, reply), error=error)
 
@@ -255,7 +289,7 @@ def _looping(state: RunState, reply: Reply) -> Step | None:
         return None
     kept = _with_text_turn(state, reply)
     rounds_left = state.iterations < state.rules.max_iterations
-    may_ask = state.closing is None and rounds_left and _tokens_left(state)
+    may_ask = state.closing is None and rounds_left and not state.left.used_up
     if state.cuts <= MAX_CUTS_RETRIED and may_ask:
         if kept is state:
             return Ask(state=state.but(notice=REPEATED_ITSELF))
@@ -285,14 +319,14 @@ def _called_once_more(state: RunState, reply: Reply) -> Step | None:
     if state.closing is None or not reply.tool_calls or is_said(reply.text):
         return None
     rounds = state.closing is Termination.ITERATION_LIMIT
-    return Fail(state=state, error=_out_of_rounds(state) if rounds else _out_of_tokens())
+    return Fail(state=state, error=_out_of_rounds(state) if rounds else out_of(_spent_on(state)))
 
 
 def _too_many_calls(state: RunState, reply: Reply) -> Step | None:
     """More work than one reply may ask for."""
     if state.closing is not None or len(reply.tool_calls) <= MAX_CALLS_PER_REPLY:
         return None
-    if state.rules.on_limit == "answer" and _tokens_left(state):
+    if state.rules.on_limit == "answer" and not state.left.used_up:
         return _last_request(state, Termination.ITERATION_LIMIT, LAST_CALL)
     error = IterationLimitError(
         f"one reply held {len(reply.tool_calls)} tool calls, more than {MAX_CALLS_PER_REPLY}; "
@@ -302,14 +336,14 @@ def _too_many_calls(state: RunState, reply: Reply) -> Step | None:
 
 
 def _overspent(state: RunState, reply: Reply) -> Step | None:
-    """Past the token budget. Calls are not run when nobody will read their results."""
+    """Past a budget. Calls are not run when nobody will read their results."""
     if state.closing is not None:
         return None
     if reply.tool_calls:
-        over = not _tokens_left(state)
+        over = state.left.used_up
     else:
-        over = _over_budget(state) and state.rules.on_limit == "raise"
-    return Fail(state=_with_text_turn(state, reply), error=_out_of_tokens()) if over else None
+        over = state.left.overdrawn if state.rules.on_limit == "raise" else ""
+    return Fail(state=_with_text_turn(state, reply), error=out_of(over)) if over else None
 
 
 def _nameless(state: RunState, reply: Reply) -> Step | None:
@@ -359,7 +393,7 @@ _RULES: tuple[Callable[[RunState, Reply], Step | None], ...] = (
 def _answer(state: RunState, reply: Reply) -> Step:
     """A reply that is text: the answer, or something that was to be a typed one and is not."""
     state = _with_text_turn(state, reply)
-    over = Termination.BUDGET_EXHAUSTED if _over_budget(state) else Termination.COMPLETED
+    over = Termination.BUDGET_EXHAUSTED if state.left.overdrawn else Termination.COMPLETED
     ending = state.closing or over
     if state.rules.output is None:
         return Finish(result=_result(state, ending))
@@ -380,7 +414,7 @@ def _answer(state: RunState, reply: Reply) -> Step:
 def _ask_again(state: RunState, rejected: Rejected) -> Step:
     """Once, and only while the run may send requests at all."""
     rounds_left = state.iterations < state.rules.max_iterations
-    if state.rejected or state.closing is not None or not rounds_left or not _tokens_left(state):
+    if state.rejected or state.closing is not None or not rounds_left or state.left.used_up:
         return Fail(state=state, error=rejected.error(asked_again=state.rejected))
     question = Message(role="user", content=rejection(rejected.problem))
     state = state.but(messages=prepare((*state.messages, question)), rejected=True)
@@ -390,12 +424,12 @@ def _ask_again(state: RunState, rejected: Rejected) -> Step:
 # States
 
 
-def _after_reply(state: RunState, reply: Reply, tokens: int) -> RunState:
+def _after_reply(state: RunState, reply: Reply, tokens: int, cost: float) -> RunState:
     return state.but(
         iterations=state.iterations + 1,
         usage=state.usage + reply.usage if state.iterations else reply.usage,
-        spent_tokens=state.spent_tokens + tokens,
         last_tokens=tokens,
+        last_cost=cost,
         text=reply.text if is_said(reply.text) else state.text,
         model=reply.model or state.model,
         tier=reply.tier or state.tier,
@@ -445,24 +479,25 @@ def _last_request(state: RunState, why: Termination, notice: str) -> Ask:
     return Ask(state=state.but(closing=why, notice=notice))
 
 
-def _over_budget(state: RunState) -> bool:
-    limit = state.rules.budget_tokens
-    return limit is not None and state.spent_tokens > limit
-
-
-def _tokens_left(state: RunState) -> bool:
-    limit = state.rules.budget_tokens
-    return limit is None or state.spent_tokens < limit
-
-
 def _scarce(state: RunState) -> bool:
     """What is left may not pay for another round of tools and for the answer too."""
-    limit = state.rules.budget_tokens
-    return limit is not None and limit - state.spent_tokens < LAST_ROUNDS_KEPT * state.last_tokens
+    left, tools = state.left, state.rules.has_tools
+    return (
+        (left.tokens is not None and left.tokens < LAST_ROUNDS_KEPT * state.last_tokens)
+        or (left.cost is not None and left.cost < LAST_ROUNDS_KEPT * state.last_cost)
+        or (left.calls is not None and tools and left.calls < LAST_ROUNDS_KEPT)
+        or (left.tool_calls is not None and tools and left.tool_calls < 1)
+    )
 
 
-def _out_of_tokens() -> BudgetExceededError:
-    return BudgetExceededError("the token budget of the run is used up", reason="tokens")
+def _spent_on(state: RunState) -> str:
+    """Why the last request was the last: the limit that is used up, or that is nearest."""
+    left = state.left
+    if left.used_up:
+        return left.used_up
+    if left.tool_calls is not None and left.tool_calls < 1:
+        return "tool_calls"
+    return "tokens" if left.tokens is not None else "cost"
 
 
 def _out_of_rounds(state: RunState) -> IterationLimitError:

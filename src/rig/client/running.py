@@ -15,6 +15,7 @@ from typing import Any, Literal, Required, TypedDict, TypeVar, Unpack, overload
 from rig.agent.budget import Budget
 from rig.agent.capabilities import Profiled
 from rig.agent.ladder import ToolFormatChoice
+from rig.agent.ledger import SharedBudget
 from rig.agent.request import Prompt
 from rig.agent.run import RunRequest, run
 from rig.agent.run_stream import RunStream, stream_run
@@ -42,7 +43,7 @@ class RunOptions(TypedDict, total=False):
     max_iterations: int
     temperature: float | None
     history: Sequence[Message | Mapping[str, Any]]
-    budget: Budget | None
+    budget: Budget | SharedBudget | None
     options: ChatOptions
     on_limit: Literal["raise", "answer"]
     on_event: Callable[[RunEvent], Awaitable[None] | None] | None
@@ -137,7 +138,7 @@ class RunMixin:
         temperature: float | None = None,
         output: object = None,
         history: Sequence[Message | Mapping[str, Any]] = (),
-        budget: Budget | None = None,
+        budget: Budget | SharedBudget | None = None,
         options: ChatOptions = DEFAULT_OPTIONS,
         on_limit: Literal["raise", "answer"] = "raise",
         on_event: Callable[[RunEvent], Awaitable[None] | None] | None = None,
@@ -166,7 +167,7 @@ class RunMixin:
             output: a pydantic model, or any type pydantic knows: the answer is parsed into it and
                 asked for once more when it does not match.
             history: the conversation so far; `result.messages` of an earlier run, or OpenAI-style dicts.
-            budget: tokens and seconds the whole run may take.
+            budget: what the whole run may take, a `Budget`; a `SharedBudget` is spent by several runs.
             options: sampling and everything else of a request.
             on_limit: `raise` an error when a limit is hit, or make one last call without tools and
                 `answer` with that, told by `result.termination`.
@@ -272,7 +273,9 @@ class RunMixin:
         fields = dict(given)
         fields["model"] = self.named_model(fields.get("model"))
         if not fields.get("max_tokens"):
-            fields["max_tokens"] = self.default_max_tokens(fields["model"]) or given.get("max_tokens")
+            fields["max_tokens"] = self.default_max_tokens(fields["model"]) or given.get(
+                "max_tokens"
+            )
         if fields["max_tokens"] is None:
             raise InvalidRequestError(
                 "max_tokens is missing: say how long a reply may be, e.g. 1024"
