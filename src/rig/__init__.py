@@ -50,6 +50,9 @@ from rig.errors import (
 from rig.events import (
     ConstraintRefused,
     ContextTruncated,
+    EndpointChanged,
+    EndpointWait,
+    FailedOver,
     OutputRejected,
     ReasoningDelta,
     RepetitionCut,
@@ -72,6 +75,9 @@ from rig.events import (
     ToolStarted,
     UsageReported,
 )
+from rig.gateway.endpoint import Endpoint, EndpointStatus
+from rig.gateway.policy import PoolPolicy
+from rig.gateway.pool import Pool
 from rig.messages import AudioPart, ImagePart, Message, SignedThought, TextPart, ToolCall, Usage
 from rig.model import (
     CallDelta,
@@ -111,7 +117,12 @@ __all__ = [
     "Dialect",
     "EchoResult",
     "EmptyReplyError",
+    "Endpoint",
+    "EndpointChanged",
     "EndpointProfile",
+    "EndpointStatus",
+    "EndpointWait",
+    "FailedOver",
     "Finding",
     "GrammarResult",
     "ImagePart",
@@ -127,6 +138,8 @@ __all__ = [
     "NotJSONError",
     "OutputLimitError",
     "OutputRejected",
+    "Pool",
+    "PoolPolicy",
     "ProtocolError",
     "RateLimitedError",
     "ReasoningDelta",

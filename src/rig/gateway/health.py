@@ -63,16 +63,20 @@ class Health:
         return self.state not in {"unknown", "healthy"}
 
 
-def answered(health: Health, latency_s: float | None = None) -> Health:
+def answered(health: Health, latency_s: float | None = None, *, complete: bool = True) -> Health:
     """An answer came.
 
     Args:
         health: so far.
         latency_s: seconds until it began; None for an error that proves life and nothing more.
+        complete: all of it came; where it has only begun, failures before it are still counted, since
+            streams that all break in their middle begin well.
     """
     known = health.latency_s
     if latency_s is not None:
         known = latency_s if known is None else known + LATENCY_WEIGHT * (latency_s - known)
+    if not complete:
+        return replace(health, state="healthy", until=0.0, silent=False, latency_s=known)
     return Health(state="healthy", latency_s=known)
 
 

@@ -1,0 +1,492 @@
+"""One request on its way through a pool: it waits for an endpoint, asks it, and does what was decided.
+
+Nothing is decided here: `choose` says where, `health` what a failure means, `failover` what follows it.
+Rules for whoever edits this file: a seat is left on every way out; an error is told and raised where no
+other one is being handled; no await stands between a choice and taking the seat.
+"""
+
+import copy
+import math
+import random as randomness
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import anyio
+
+from rig.client.fair_queue import Waiting
+from rig.errors import (
+    InputTooLargeError,
+    ModelNotFoundError,
+    RateLimitedError,
+    RequestTimeoutError,
+    RigError,
+    ServerError,
+    UpstreamError,
+)
+from rig.events import (
+    EndpointChanged,
+    EndpointWait,
+    FailedOver,
+    RetryEvent,
+    RetryKind,
+    RunEvent,
+    event_listener,
+)
+from rig.gateway.choose import Ask, Candidate, Choice, Nobody, WaitUntil, choose
+from rig.gateway.failover import Again, GiveUp, Situation, next_attempt
+from rig.gateway.fault import Fault, fault_of
+from rig.gateway.floor import Floor, Seat
+from rig.gateway.line import NEW, Line
+from rig.gateway.policy import PoolPolicy
+from rig.model import Priority
+from rig.transport.retry import MAX_DETAIL_CHARS, RetryPolicy
+
+T = TypeVar("T")
+Tell = Callable[[RunEvent], Awaitable[None]]
+
+_KINDS: Final[Mapping[Fault, RetryKind]] = {"limited": "429", "full": "429", "failing": "5xx"}
+_NO_ANSWER: Final = frozenset({"silent", "unreachable", "broken"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Errand:
+    """What is asked for.
+
+    Attributes:
+        model: its name in the pool.
+        conversation: what tells its conversation from others; None where no cache matters.
+        tenant: whose request it is.
+        priority: whether somebody waits for the answer.
+        tags: only endpoints that have all of them.
+        greedy: it is at temperature 0.
+    """
+
+    model: str
+    conversation: int | None = None
+    tenant: str = ""
+    priority: Priority = "interactive"
+    tags: frozenset[str] = frozenset()
+    greedy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """How a request to an endpoint failed.
+
+    Attributes:
+        line: the endpoint.
+        error: the failure.
+        fault: its kind.
+        event: what it changed about the endpoint, None for nothing.
+    """
+
+    line: Line
+    error: RigError
+    fault: Fault
+    event: EndpointChanged | None
+
+
+class Call:
+    """One request to a pool.
+
+    Args:
+        errand: what is asked for.
+        floor: the endpoints.
+        policy: the pool's numbers.
+        retry: delays, budget, how many requests may fail.
+        tell: told of what happens.
+
+    Attributes:
+        attempts: requests that were sent.
+        began: when the call began, on the event loop's clock.
+        last_sent: when the last request was sent.
+    """
+
+    def __init__(
+        self, errand: Errand, floor: Floor, *, policy: PoolPolicy, retry: RetryPolicy, tell: Tell
+    ) -> None:
+        self.attempts = 0
+        self.began = self.last_sent = anyio.current_time()
+        self._errand = errand
+        self._floor = floor
+        self._policy = policy
+        self._retry = retry
+        self._tell = tell
+        self._visits = dict.fromkeys(range(len(floor.lines)), NEW)
+        self._failure: Failure | None = None
+        self._begun = False
+        self._restarts = 0
+        self._stay: int | None = None
+        self._overflowed: int | None = None
+        self._believed = True
+        self._told = 0
+        self._asked: dict[str, None] = {}
+
+    async def answer(self, send: Callable[[Line], Awaitable[T]]) -> T:
+        """Ask until somebody answers.
+
+        Args:
+            send: asks one endpoint, once.
+
+        Returns:
+            The answer.
+
+        Raises:
+            RigError: nobody could answer; the last endpoint's error, with the number of attempts.
+        """
+        while True:  # bounded: every failure is counted by `next_attempt`, every wait by the budget
+            outcome = await self._ask_once(await self.seat(), send)
+            if not isinstance(outcome, Failure):
+                return outcome
+            await self.failed(outcome)
+
+    async def seat(self) -> Seat:
+        """A seat at the endpoint to ask now, after whatever waits that needs.
+
+        Raises:
+            RigError: nobody can answer, or not in time.
+        """
+        while True:  # bounded: by the budget, and by the number of endpoints
+            choice = self._choose()
+            if isinstance(choice, Ask):
+                seat: Seat | None = self._floor.sit(choice.index)
+            elif isinstance(choice, WaitUntil):
+                seat = await self._wait(choice)
+            else:
+                raise self._error_of(choice)
+            if seat is not None and await self._is_ready(seat):
+                self._stay = None
+                return seat
+
+    def failed_at(self, line: Line, error: RigError) -> Failure:
+        """Note that a request failed, before its seat is left, so that whoever is next knows.
+
+        Args:
+            line: the endpoint.
+            error: the failure.
+        """
+        fault = fault_of(error)
+        if fault == "overflow":
+            self._learn_window(line, error)
+        event = line.failed(
+            error,
+            fault,
+            model=self._errand.model,
+            now=anyio.current_time(),
+            policy=self._policy,
+            retry=self._retry,
+            random=_random(),
+        )
+        return Failure(line, error, fault, event)
+
+    def answered_at(
+        self, line: Line, since: float | None, *, complete: bool = True
+    ) -> EndpointChanged | None:
+        """Note that an answer came, or has begun to.
+
+        Args:
+            line: the endpoint.
+            since: when it was asked, where that measures how long an answer takes to begin.
+            complete: all of it came.
+
+        Returns:
+            What is to be told, None for nothing.
+        """
+        latency_s = None if since is None else anyio.current_time() - since
+        event = line.answered(latency_s, complete=complete)
+        if self._errand.conversation is not None:
+            self._floor.affinity.learn(self._errand.conversation, line.index)
+        if event is not None:
+            self._floor.offer()
+        return event
+
+    def sent_to(self, line: Line) -> float:
+        """Count a request that is sent now.
+
+        Args:
+            line: to this endpoint.
+
+        Returns:
+            The event loop's clock.
+        """
+        self.attempts += 1
+        self._asked[line.name] = None
+        self.last_sent = anyio.current_time()
+        return self.last_sent
+
+    async def tell(self, event: EndpointChanged | None) -> None:
+        """Tell of a change, if there is one.
+
+        Args:
+            event: what changed.
+        """
+        if event is not None:
+            await self._tell(event)
+
+    async def failed(self, failure: Failure, *, begun: bool = False) -> None:
+        """Do what follows a failure: sleep, or return so that another endpoint is chosen.
+
+        Args:
+            failure: what `failed_at` returned; its seat was left.
+            begun: something of the reply had been handed out.
+
+        Raises:
+            RigError: nothing follows.
+        """
+        await self.tell(failure.event)
+        self._failure, self._begun = failure, begun
+        line, now = failure.line, anyio.current_time()
+        decision = next_attempt(
+            Situation(
+                fault=failure.fault,
+                error=failure.error,
+                visit=self._visits[line.index],
+                health=line.health,
+                now=now,
+                elapsed_s=now - self.began,
+                attempts=self.attempts,
+                others=self._others(line, now),
+                begun=begun,
+                restarts=self._restarts,
+                greedy=self._errand.greedy,
+                random=_random(),
+            ),
+            self._policy,
+            self._retry,
+        )
+        self._restarts += begun
+        if isinstance(decision, GiveUp):
+            raise self._last_error(failure.error)
+        self._visits[line.index] = decision.visit
+        if isinstance(decision, Again):
+            self._stay = line.index
+            await self._tell(self._retry_event(failure, decision.delay_s))
+            await anyio.sleep(decision.delay_s)
+
+    async def _ask_once(self, seat: Seat, send: Callable[[Line], Awaitable[T]]) -> T | Failure:
+        line = seat.line
+        with seat:
+            since = self.sent_to(line)
+            try:
+                answer = await send(line)
+            except RigError as error:
+                return self.failed_at(line, error)
+            event = self.answered_at(line, since)
+        await self.tell(event)
+        return answer
+
+    def _learn_window(self, line: Line, error: RigError) -> None:
+        """The prompt does not fit an endpoint: what is known of its window, and of the prompt."""
+        told = error if isinstance(error, InputTooLargeError) else InputTooLargeError("")
+        line.window = line.window or told.context_tokens
+        needed = line.window or told.prompt_tokens or 0
+        self._overflowed = max(self._overflowed or 0, needed)
+
+    # Where to
+
+    def _choose(self) -> Choice:
+        now = anyio.current_time()
+        if self._stay is not None:
+            alone = choose([self._candidate(self._floor.lines[self._stay], now)], now=now)
+            if isinstance(alone, Ask):
+                return alone
+        choice = self._choose_from(self._floor.lines, now)
+        if isinstance(choice, Nobody) and choice.reason == "missing_model" and self._believed:
+            self._believed = False  # nobody lists it: ask all the same, lists are not always whole
+            choice = self._choose_from(self._floor.lines, now)
+        return choice
+
+    def _choose_from(self, lines: Sequence[Line], now: float) -> Choice:
+        key = self._errand.conversation
+        return choose(
+            [self._candidate(line, now) for line in lines],
+            now=now,
+            prefer=None if key is None else self._floor.affinity.find(key),
+            max_imbalance=self._policy.max_imbalance,
+        )
+
+    def _candidate(self, line: Line, now: float) -> Candidate:
+        return line.candidate(
+            self._errand.model,
+            now,
+            visit=self._visits[line.index],
+            excluded=self._excluded(line, now),
+            believed=self._believed,
+        )
+
+    def _excluded(self, line: Line, now: float) -> str:
+        """Why the request must not go there, beside what happened there; "" when it may."""
+        if not self._errand.tags.issubset(line.endpoint.tags):
+            return "tags"
+        if self._overflowed is not None and (line.window or 0) <= self._overflowed:
+            return "window"
+        budget_s = self._retry.budget_s
+        spent = budget_s is not None and now - self.began > budget_s
+        return "budget" if spent and self._visits[line.index].failures else ""
+
+    def _others(self, line: Line, now: float) -> bool:
+        """Whether anybody else could be asked now."""
+        others = [each for each in self._floor.lines if each is not line]
+        return isinstance(self._choose_from(others, now), Ask)
+
+    async def _wait(self, choice: WaitUntil) -> Seat | None:
+        """Wait for a seat, at most until it is to be looked again; None when there is none yet.
+
+        Raises:
+            RigError: none comes within the budget.
+        """
+        budget_s = self._retry.budget_s
+        deadline = math.inf if budget_s is None else self.began + budget_s
+        resting = choice.reason == "resting"
+        if resting and choice.at > deadline:
+            raise self._out_of_time()
+        if resting:
+            await self._tell(self._waiting_event(choice.at))
+        listener = event_listener.set(None) if resting else None  # no slot is waited for
+        seat: Seat | None = None
+        try:
+            seat = await self._floor.queue.wait(
+                Waiting(
+                    tenant=self._errand.tenant,
+                    priority=self._errand.priority,
+                    accepts=self._accepts,
+                    until=min(choice.at, deadline),
+                )
+            )
+        except RequestTimeoutError as error:
+            late = error
+        else:
+            return seat
+        finally:
+            if listener is not None:
+                event_listener.reset(listener)
+        if anyio.current_time() >= deadline:
+            raise self._out_of_time() if self._failure or resting else late
+        return None
+
+    def _accepts(self, seat: Seat) -> bool:
+        now = anyio.current_time()
+        one = self._candidate(seat.line, now)
+        ready = self._visits[seat.line.index].not_before <= now
+        return ready and not one.excluded and one.has_model is not False
+
+    async def _is_ready(self, seat: Seat) -> bool:
+        """Look at an endpoint that was silent before it is asked, and tell where the request goes.
+
+        Returns:
+            Whether it is to be asked; its seat was left where not.
+        """
+        line, ready = seat.line, False
+        silence: Failure | None = None
+        try:
+            if line.health.resting and line.health.silent:
+                silence = await self._probe(line)
+            if silence is None:
+                await self._tell_of_failover(line)
+                ready = True
+        finally:
+            if not ready:
+                seat.leave()
+        await self.tell(None if silence is None else silence.event)
+        return ready
+
+    async def _probe(self, line: Line) -> Failure | None:
+        """Ask something small; any answer will do. None when one came."""
+        outcome: RigError | None = None
+        with anyio.move_on_after(self._policy.probe_s):
+            try:
+                await line.client.models()
+            except RigError as error:
+                outcome = error
+            if outcome is None or fault_of(outcome) not in _NO_ANSWER:
+                return None
+        silent = outcome or RequestTimeoutError(
+            "the endpoint was still silent when it was asked for its models", reason="probe"
+        )
+        return self.failed_at(line, silent)
+
+    # What is told, and what is raised
+
+    async def _tell_of_failover(self, line: Line) -> None:
+        failure = self._failure
+        if failure is None or failure.line is line or self._told == self.attempts:
+            return
+        self._told = self.attempts
+        await self._tell(
+            FailedOver(
+                from_endpoint=failure.line.name,
+                to_endpoint=line.name,
+                reason=failure.fault,
+                attempt=self.attempts + 1,
+                begun=self._begun,
+            )
+        )
+
+    def _waiting_event(self, at: float) -> EndpointWait:
+        now = anyio.current_time()
+        waited_for = [
+            (line.name, line.health.state)
+            for line in self._floor.lines
+            if not self._candidate(line, now).excluded and line.health.resting
+        ]
+        return EndpointWait(delay_s=max(0.0, at - now), endpoints=tuple(waited_for))
+
+    def _retry_event(self, failure: Failure, delay_s: float) -> RetryEvent:
+        error, name = failure.error, failure.line.name
+        limit = error if isinstance(error, RateLimitedError | ServerError) else None
+        return RetryEvent(
+            kind=_KINDS.get(failure.fault, "transport"),
+            attempt=self.attempts,
+            delay_s=delay_s,
+            elapsed_s=anyio.current_time() - self.began,
+            budget_s=self._retry.budget_s,
+            status=error.status,
+            server_asked=limit is not None and bool(limit.retry_after_s),
+            backpressure=limit.backpressure if limit is not None else None,
+            reason=f"{name}: {error.message}: waiting {delay_s:.1f} s, attempt {self.attempts}",
+            detail=error.detail.strip().partition("\n")[0].rstrip()[:MAX_DETAIL_CHARS],
+            error=error if error.status is None else None,
+        )
+
+    def _error_of(self, nobody: Nobody) -> RigError:
+        if self._failure is not None:
+            return self._last_error(self._failure.error)
+        if nobody.reason == "missing_model":
+            return ModelNotFoundError(
+                "no endpoint of the pool has a model of that name: see pool.models()",
+                reason="pool",
+                retryable=False,
+            )
+        return ModelNotFoundError(
+            "no endpoint of the pool with these tags has a model of that name",
+            reason="pool",
+            retryable=False,
+        )
+
+    def _out_of_time(self) -> RigError:
+        """None of the endpoints can be asked within the budget."""
+        if self._failure is not None:
+            return self._last_error(self._failure.error)
+        states = ", ".join(f"{line.name} is {line.health.state}" for line in self._floor.lines)
+        error = UpstreamError(
+            f"no endpoint of the pool can be asked within the retry budget: {states}",
+            reason="no_endpoint",
+        )
+        error.attempts = self.attempts
+        return error
+
+    def _last_error(self, error: RigError) -> RigError:
+        """The error to raise; where more than one request was sent, a copy that says how many, and where."""
+        if self.attempts > 1:
+            copied = copy.copy(error)
+            copied.args = (
+                f"{error.message}; gave up after {self.attempts} attempts at {', '.join(self._asked)}",
+            )
+            error = copied.with_traceback(error.__traceback__)
+        error.attempts = self.attempts
+        return error
+
+
+def _random() -> float:
+    return randomness.random()  # noqa: S311 spreads load, guards nothing
