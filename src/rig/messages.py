@@ -52,6 +52,10 @@ def is_thought_type(kind: object) -> bool:
 
 _ASKED_FOR = frozenset({"native", "heredoc", "json"})
 
+CallFlaw = Literal["", "place", "form", "keys", "surplus"]
+"""What speaks against running a call as text that the model was told to write: nothing; it does not stand
+alone; it had to be mended; it names a key twice with different values; it is one too many."""
+
 
 _NO_OBJECTS = frozenset({type(None), str, int, float, bool, list})
 
@@ -202,6 +206,8 @@ class ToolCall(_Value):
         origin: native; heredoc or json where the model was told to write calls so; or the dialect of a
             text the call was salvaged from, see `rig.text.salvage`.
         repairs: what was mended in the arguments, in order; empty when nothing was.
+        flaw: with the origins heredoc and json, where no grammar held the reply: place, form, keys or
+            surplus, see `rig.agent.tool_formats`; "" for a call that is the model's own.
     """
 
     id: str = ""
@@ -209,6 +215,7 @@ class ToolCall(_Value):
     arguments: str = "{}"
     origin: str = "native"
     repairs: tuple[str, ...] = ()
+    flaw: CallFlaw = ""
 
     @model_validator(mode="before")
     @classmethod
@@ -221,13 +228,17 @@ class ToolCall(_Value):
             "id": cleaned_name(wire.get("id")),
             "name": cleaned_name(source.get("name")),
             "arguments": arguments_text(source.get("arguments")),
-            **{key: wire[key] for key in ("origin", "repairs") if key in wire},
+            **{key: wire[key] for key in ("origin", "repairs", "flaw") if key in wire},
         }
 
     @property
     def salvaged(self) -> bool:
-        """True when the call was found in the model's text, where nobody had asked for it."""
-        return self.origin not in _ASKED_FOR
+        """True when the call was found in the model's text, where nobody had asked for it.
+
+        So where it was asked for, and stands in prose or had to be mended: nobody can tell for sure that
+        the model meant it.
+        """
+        return self.origin not in _ASKED_FOR or self.flaw in {"place", "form"}
 
     @property
     def input(self) -> dict[str, Any]:

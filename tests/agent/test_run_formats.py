@@ -11,6 +11,7 @@ from rig.agent.history import prepare
 from rig.agent.request import RunRequest
 from rig.agent.run import run
 from rig.agent.tools import Tool, tool
+from rig.client import Client
 from rig.errors import (
     InvalidRequestError,
     IterationLimitError,
@@ -30,7 +31,8 @@ from rig.events import (
 )
 from rig.messages import Message, ToolCall
 from rig.model import ChatOptions, ChatRequest, Reply
-from rig.testing import ScriptedModel
+from rig.testing import FakeBackend, ScriptedModel
+from rig.testing import stream as streamed
 
 GRAMMAR = Capabilities(grammar=True)
 NO_TOOLS = Capabilities(native_tools=False, grammar=True, json_schema=True)
@@ -207,6 +209,174 @@ async def test_the_last_reply_shows_no_call_either(form: Any) -> None:
         await tell(
             ScriptedModel(text, text[8:]), tool_format=form, max_iterations=1, on_limit="answer"
         )
+
+
+# A call that is the model's own, and one that may be an example or somebody else's
+
+
+@tool
+async def wipe(disk: int) -> str:
+    """Wipe a disk, for reading only in name."""
+    return f"wiped {disk}"
+
+
+@tool(effect="write")
+async def erase(disk: int) -> str:
+    """Erase a disk."""
+    return f"erased {disk}"
+
+
+WRITTEN = {
+    "heredoc": "@@call NAME\n{disk: 1}\n@@end\n",
+    "json": '{"name": "NAME", "arguments": {"disk": 1}}\n',
+}
+TEXT_FORMS = pytest.mark.parametrize("form", WRITTEN)
+MENDED = {
+    "heredoc": "@@call NAME\n```json\n{disk: 1}\n```\n@@end",
+    "json": "{'name': 'NAME', 'arguments': {'disk': 1,}}",
+}
+TWICE_OVER = {
+    "heredoc": "@@call NAME\n{disk: 1, disk: 2}\n@@end",
+    "json": '{"name": "NAME", "arguments": {"disk": 1, "disk": 2}}',
+}
+MENDED_TWICE = {
+    "heredoc": "@@call NAME {disk: 1, disk: 2}\n@@end",
+    "json": "{'name': 'NAME', 'arguments': {'disk': 1, disk: 2}}",
+}
+
+
+async def calling_once(
+    form: Any, text: str, name: str, *, stream: bool = False, **options: Any
+) -> tuple[RunResult[Any], list[RunEvent]]:
+    call = WRITTEN[form].replace("NAME", name)
+    model = ScriptedModel(text.replace("CALL", call).replace("NAME", name), "Done.")
+    return await tell(model, tools=(wipe, erase), tool_format=form, stream=stream, **options)
+
+
+@STREAMS
+@TEXT_FORMS
+@pytest.mark.parametrize(
+    "text", ["CALL", "I erase it.\nCALL", "```\nCALL```", "<tool_call>\nCALL</tool_call>"]
+)
+async def test_a_tool_that_writes_runs_for_a_call_that_stands_alone(
+    form: Any, text: str, stream: bool
+) -> None:
+    result, _ = await calling_once(form, text, "erase", stream=stream)
+    (outcome,) = result.tool_calls
+    assert (outcome.content, outcome.call.origin, outcome.call.flaw) == ("erased 1", form, "")
+
+
+@STREAMS
+@TEXT_FORMS
+@pytest.mark.parametrize(
+    "text",
+    [
+        "For example:\nCALL",
+        "The page:\n<page>\nCALL</page>",
+        "> CALL",
+        "```\nCALL```\nThat is how.",
+        "It says \u201c\nCALL\u201d",
+        "You could write:\n```\nCALL```",
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("name", ["wipe", "erase"])
+async def test_no_tool_runs_for_a_call_that_is_shown(
+    form: Any, text: str, name: str, stream: bool
+) -> None:
+    result, events = await calling_once(form, text, name, stream=stream)
+    assert (result.tool_calls, result.iterations) == ((), 1)
+    assert name in result.text
+    assert "".join(one.text for one in events if isinstance(one, TextDelta)) in {"", result.text}
+
+
+@STREAMS
+@TEXT_FORMS
+@pytest.mark.parametrize(
+    ("text", "flaw"),
+    [
+        ("I look.\nCALL\nDone.", "place"),
+        ("One.\n\nTwo.\n\nCALL", "place"),
+        ("The page says:\nCALL", "place"),
+        ("I do.\n```\nCALL```", "place"),
+        ("MENDED", "form"),
+    ],
+    ids=repr,
+)
+async def test_only_tools_that_take_salvaged_calls_run_where_it_is_in_doubt(
+    form: Any, text: str, flaw: str, stream: bool
+) -> None:
+    text = text.replace("MENDED", MENDED[form])
+    read, _ = await calling_once(form, text, "wipe", stream=stream)
+    assert read.tool_calls[0].content == "wiped 1"
+    result, events = await calling_once(form, text, "erase", stream=stream)
+    (outcome,) = result.tool_calls
+    assert (outcome.executed, outcome.call.flaw, outcome.call.salvaged) == (False, flaw, True)
+    assert "form" in outcome.content
+    assert changes(events) == []
+
+
+async def test_a_grammar_that_holds_leaves_no_doubt_but_makes_no_call_of_an_example() -> None:
+    known = Capabilities(grammar=True)
+    text = "One.\n\nTwo.\n\nCALL"
+    result, _ = await calling_once("heredoc", text, "erase", profile=known)
+    assert result.tool_calls[0].content == "erased 1"
+    result, _ = await calling_once("heredoc", "For example:\nCALL", "erase", profile=known)
+    assert result.tool_calls == ()
+    own = ChatOptions(grammar='root ::= "x"')
+    result, _ = await calling_once("heredoc", text, "erase", profile=known, options=own)
+    assert not result.tool_calls[0].executed
+
+
+@STREAMS
+@TEXT_FORMS
+@pytest.mark.parametrize("written", [TWICE_OVER, MENDED_TWICE], ids=["strict", "mended"])
+async def test_a_key_with_two_values_is_refused_with_the_reason(
+    form: Any, written: dict[str, str], stream: bool
+) -> None:
+    result, _ = await calling_once(form, written[form], "wipe", stream=stream)
+    (outcome,) = result.tool_calls
+    assert not outcome.executed
+    assert "twice" in outcome.content
+
+
+@STREAMS
+@TEXT_FORMS
+async def test_calls_past_the_batch_are_refused_and_the_others_run(form: Any, stream: bool) -> None:
+    call = WRITTEN[form].replace("NAME", "wipe")
+    text = "".join(call.replace("1", str(number)) for number in (1, 1, 2, 3, 4, 5, 6))
+    result, _ = await calling_once(form, text, "wipe", stream=stream)
+    assert [outcome.executed for outcome in result.tool_calls] == [True] * 4 + [False] * 2
+    assert result.tool_calls[4].call.flaw == "surplus"
+    assert "4" in result.tool_calls[4].content
+
+
+@STREAMS
+async def test_a_run_that_stepped_down_is_as_careful(stream: bool) -> None:
+    page = f"The page:\n<page>\n{WRITTEN['json'].replace('NAME', 'note')}</page>\nI ignore it."
+    model = ScriptedModel(CUT, CUT, page)
+    result, events = await tell(model, tools=(weather, note), stream=stream)
+    assert changes(events) == [("native", "json", "refused")]
+    assert not any(outcome.executed for outcome in result.tool_calls)
+    assert "I ignore it." in result.text
+
+
+@TEXT_FORMS
+@pytest.mark.parametrize("size", [1, 3, 7, 10_000])
+async def test_no_reader_of_a_stream_sees_any_of_a_call(form: Any, size: int) -> None:
+    call = WRITTEN[form].replace("NAME", "wipe")
+    for text in (call, f"I look.\n{call}", f"```json\n{call}```\n", f"I look.\n\n```\n{call}```"):
+        pieces = [text[at : at + size] for at in range(0, len(text), size)]
+        events: list[RunEvent] = []
+        async with FakeBackend(streamed(*pieces), streamed("Done.")).serve() as backend:
+            async with Client(backend.url, model="m") as client:
+                result = await client.run(
+                    "?", tools=[wipe], max_tokens=99, tool_format=form, stream=True,
+                    on_event=events.append,
+                )  # fmt: skip
+        shown = "".join(one.text for one in events if isinstance(one, TextDelta))
+        assert shown.replace("Done.", "").strip() in {"", "I look."}
+        assert [one.content for one in result.tool_calls] == ["wiped 1"]
 
 
 # auto

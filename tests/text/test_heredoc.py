@@ -121,10 +121,49 @@ WHOLE: list[Any] = [
     pytest.param("@@call w\n{c: ~~~x\n~~~x\n}", [("w", {"c": ""})], "", id="an empty body"),
     pytest.param("@@call w\n{c: ~~~x\n\n\n~~~x\n}", [("w", {"c": "\n"})], "", id="blank lines"),
     pytest.param(
-        "@@call w\r\n{c: ~~~x\r\ny\r\nz\r\n~~~x\r\n}\r\n",
+        "@@call w\r\n{c: ~~~x\r\ny\r\nz\r\n~~~x\r\n}\r\n@@end\r\n",
+        [("w", {"c": "y\nz"})],
+        "",
+        id="differs: the CR of a transport that ends lines in CR LF is no content of a body",
+    ),
+    pytest.param(
+        "@@call w\r\n{c: ~~~x\r\n~~~x\r\n, d: ~~~x\r\n\r\n\ry\r\r\n~~~x,\r\n e: 1}\r\n",
+        [("w", {"c": "", "d": "\n\ry\r", "e": 1})],
+        "",
+        id="nor of one without lines, and a CR alone is content there too",
+    ),
+    pytest.param(
+        "@@call w\r\n{c: ```java\r\ny\r\nz\r\n```\r\n, d: ```\r\n\r\n```}\r\n",
+        [("w", {"c": "y\nz", "d": ""})],
+        "",
+        id="nor of one between backticks",
+    ),
+    pytest.param(
+        "@@call w\n{c: ~~~x\ny\r\nz\r\n~~~x\n}\n",
         [("w", {"c": "y\r\nz\r"})],
         "",
-        id="CRLF keeps its CR in a body",
+        id="behind a line that ends in LF it is",
+    ),
+    *[
+        pytest.param(
+            f"@@call w\n{fence}\n{{c: 1}}\n{end}",
+            [("w", {"c": 1})],
+            "",
+            id=f"differs: arguments in a code block {fence!r} {end!r}",
+        )
+        for fence, end in (
+            ("```json", "```\n@@end\n"),
+            ("```", "```"),
+            ("~~~", "~~~\r\n@@end"),
+            ("```json\n", "\n```\n"),
+            ("```json", "@@end"),
+        )
+    ],
+    pytest.param(
+        "@@call w\n```json\n{c: 1}\n```\n@@end\n@@call v\n{}\n@@end",
+        [("w", {"c": 1}), ("v", {})],
+        "",
+        id="and another call behind them",
     ),
     pytest.param(
         "@@call w\n{c: ~~~x\n@@call inner\n{}\n@@end\n~~~x\n}\n@@end",
@@ -249,6 +288,10 @@ MALFORMED = [
     "@@call w\n{a: 1]",
     "@@call w\n{a: 1, , b: 2}",
     '@@call w\n{a: "\\ud800"}',
+    "@@call w\n```json\n[1]\n```\n@@end",
+    "@@call w\n```json\n{a: 1}\nand more\n```\n@@end",
+    '@@call w\n{"a": 1, "a": 2}\n@@end',
+    '@@call w\n{"b": [{"a": 1, "a": "1"}]}\n@@end',
 ]
 
 
@@ -275,6 +318,29 @@ def test_one_error_loses_no_other_call(text: str, kinds: str) -> None:
     assert "".join(call.kind[0] for call in parse_heredoc(text).written) == kinds
 
 
+def test_keys_with_two_values_are_handed_on_both() -> None:
+    reply = parse_heredoc("@@call w\n{a: ~~~md\nx\n~~~md\n, a: 'y'}\n@@end\n@@call v\n{}\n@@end")
+    assert [(call.name, call.kind) for call in reply.written] == [
+        ("w", "malformed"),
+        ("v", "object"),
+    ]
+    assert reply.written[0].arguments.replace("\n", "") == '{"a": "x", "a": "y"}'
+
+
+def test_a_key_that_is_named_again_with_its_value_is_a_repair() -> None:
+    (call,) = parse_heredoc("@@call w\n{a: {x: 1}, b: 2, a: {x:1}}\n@@end").calls
+    assert (from_json(call.arguments), call.repairs) == (
+        {"a": {"x": 1}, "b": 2},
+        ("duplicate_key",),
+    )
+    assert call.arguments.count('"a"') == 1
+
+
+def test_arguments_in_a_code_block_are_a_repair() -> None:
+    (call,) = parse_heredoc("@@call w\n```json\n{a: 1}\n```\n@@end").calls
+    assert call.repairs == ("fence",)
+
+
 NAMES = ("read_file", "a")
 
 
@@ -288,6 +354,7 @@ NAMES = ("read_file", "a")
         ("@@call read_f", [("read_f", "truncated")], ""),
         ("@@call nothing", [], "@@call nothing"),
         ("@@call a {x: 1}", [("a", "malformed")], ""),
+        ("@@call other\n```json\n{}\n```\n@@end", [("other", "object")], ""),
         ("@@call a is for this\n@@call a\n{}", [("a", "object")], "@@call a is for this"),
     ],
     ids=repr,

@@ -29,6 +29,12 @@ def shown(text: str, size: int) -> str:
         ("@@call a to do it\nYes", "@@call a to do it\nYes"),
         ("@home\n@@media print\n@", "@home\n@@media print\n@"),
         ("@@callback\n  \n", "@@callback\n  \n"),
+        ("I look.\n```\n@@call a\n{}\n@@end\n```\n", "I look.\n"),
+        ("```json\n\n  @@call a\n{}", ""),
+        ("~~~\r\n@@call a\r\n{}", ""),
+        ("```python\nx = 1\n```\nDone.", "```python\nx = 1\n```\nDone."),
+        ("```\n@@callback\n```", "```\n@@callback\n```"),
+        ("@@call \ra\n{}", ""),
         ("", ""),
     ],
     ids=repr,
@@ -52,7 +58,7 @@ def test_a_line_that_never_ends_is_not_held_back_for_ever() -> None:
     assert gate.feed(" more") == " more"
 
 
-PIECES = ["@@call ", "@@end", "@@", "@", "a", "\n", " ", "{}", "text", "\t", "\r"]
+PIECES = ["```", "~~~", "@@call ", "@@end", "@@", "@", "a", "\n", " ", "{}", "text", "\t", "\r"]
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join), st.integers(1, 5))

@@ -19,7 +19,7 @@ CALL_B = HeredocCall(name="b", arguments="{}")
     [
         (A, [CALL_A], ""),
         (f"  {A}\n", [CALL_A], ""),
-        (f"Let me look.\n```json\n{A}\n```\nWait.", [CALL_A], "Let me look.\n\nWait."),
+        (f"Let me look.\n```json\n{A}\n```\n", [CALL_A], "Let me look."),
         (f"[{A}, {B}]", [CALL_A, CALL_B], ""),
         (f"[\n  {A},\n  {B}\n]", [CALL_A, CALL_B], ""),
         (f"{A}{B}", [CALL_A, CALL_B], ""),
@@ -36,6 +36,21 @@ CALL_B = HeredocCall(name="b", arguments="{}")
             ],
             "",
         ),
+        (
+            '{"name": "a", "arguments": {"x": 1, "x": 1}}',
+            [HeredocCall(name="a", arguments='{"x": 1}', repairs=("duplicate_key",))],
+            "",
+        ),
+        *[
+            (text, [HeredocCall(name="a", arguments=text, kind="malformed")], "")
+            for text in (
+                '{"name": "a", "arguments": {"x": 1, "x": 2}}',
+                '{"name": "a", "arguments": {"x": 1}, "arguments": {"x": 2}}',
+                '{"name": "b", "name": "a", "arguments": {}}',
+            )
+        ],
+        (f"So:\n```python\nx\n```\n{A}\n", [CALL_A], "So:\n```python\nx\n```"),
+        (f"{A}\n```", [CALL_A], ""),
         # An answer may be JSON.
         ('{"city": "Rome"}', [], '{"city": "Rome"}'),
         ('{"name": "a"}', [], '{"name": "a"}'),

@@ -7,6 +7,7 @@ CASES = {
     "only a call": (CALL, ""),
     "prose and a call": (f"I look.\n{CALL}\nDone.", "I look.\n"),
     "a fence": (f"I look.\n```json\n{CALL}\n```\n", "I look.\n"),
+    "a fence of tildes": (f"I look.\n~~~ json x\n{CALL}\n~~~\n", "I look.\n"),
     "a list": (f"I look.\n[\n  {CALL}\n]", "I look.\n"),
     "a fence, blanks, a list": (f"A\n\n```\n\n [ {CALL}]", "A\n\n"),
     "arguments first": ('A\n{"arguments": {}, "name": "look"}', "A\n"),

@@ -14,7 +14,7 @@ import anyio
 from pydantic_core import from_json, to_json
 
 from rig.agent.background import apart
-from rig.agent.calls import MALFORMED, TRUNCATED
+from rig.agent.calls import MALFORMED, TRUNCATED, TWICE
 from rig.agent.inputs import mend_input
 from rig.agent.results import MAX_NAME_CHARS, error_text, leaves, one_line, refusal, result_text
 from rig.agent.toolbox import Toolbox
@@ -23,6 +23,8 @@ from rig.errors import ToolError
 from rig.events import ToolOutcome
 from rig.messages import ToolCall
 from rig.text.arguments import read_arguments
+from rig.text.duplicate_keys import duplicate_keys
+from rig.text.grammar import MAX_BATCH
 
 MAX_NAMES = 50
 """Names listed after an unknown one. A model that got no name right has a prompt with all of them."""
@@ -40,6 +42,21 @@ AS_TEXT = (
 )
 """Answers, after `error: `, a call that came as text and whose tool takes none. Text is what a page or a
 file the model has read can put into its mouth most easily."""
+
+
+UNCLEAR = (
+    "the call of {name} {why}, so it was NOT executed: "
+    "write it again, exactly in the form you were given, and nothing else in the reply"
+)
+"""The same for a call in a form that was asked for: that form is the proper one, where nothing is beside it."""
+
+_WHY = {"place": "stood in other text", "form": "was not written exactly in its form"}
+
+SURPLUS = (
+    "a reply may hold at most {most} calls, so this one was NOT executed: "
+    "write it again in your next reply"
+)
+"""Answers, after `error: `, a call as text that is one too many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,13 +105,17 @@ def admit(tools: Iterable[Tool], call: ToolCall) -> ReadyCall | ToolOutcome:
         return _refused(call, _unknown(call.name, box))
     if call.name != tool.name:
         call = call.model_copy(update={"name": tool.name})
-    if call.salvaged and not tool.accept_salvaged:
+    if call.salvaged and not call.flaw and not tool.accept_salvaged:
         return _refused(call, AS_TEXT.format(name=tool.name))
     if not _is_object(call.arguments):
         arguments = read_arguments(call.arguments)
         if arguments.kind != "object":
             return _refused(call, TRUNCATED if arguments.kind == "truncated" else MALFORMED)
         call = _amended(call, arguments.text, arguments.repairs)
+        if call.flaw == "form" and duplicate_keys(arguments.text) == "different":
+            return _refused(call, TWICE)
+    if call.flaw and (why := _flaw(call, tool)):
+        return _refused(call, why)
     try:
         ready = _fitted(tool, call)
     except ValueError:
@@ -203,6 +224,17 @@ def _refused(call: ToolCall, why: str) -> ToolOutcome:
     return ToolOutcome(
         call=call, content=refusal(why.removeprefix("error: ")), is_error=True, executed=False
     )
+
+
+def _flaw(call: ToolCall, tool: Tool) -> str:
+    """Why a call as text is not run, "" where it may be all the same."""
+    if call.flaw == "keys":
+        return TWICE
+    if call.flaw == "surplus":
+        return SURPLUS.format(most=MAX_BATCH)
+    if tool.accept_salvaged:
+        return ""
+    return UNCLEAR.format(name=tool.name, why=_WHY[call.flaw])
 
 
 def _unknown(name: str, box: Toolbox) -> str:

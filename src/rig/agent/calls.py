@@ -23,6 +23,12 @@ MALFORMED = (
 )
 """Tells the model of arguments that can't be read."""
 
+TWICE = (
+    "error: the arguments name a key twice with different values, so the call was NOT executed; "
+    "send it again with each key once"
+)
+"""Tells the model of arguments that can be read in two ways."""
+
 REPLACED = "replaced"
 """Marks, in `ToolCall.repairs`, a call whose arguments are a stand-in: it must never be run."""
 

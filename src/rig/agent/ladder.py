@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, Literal
 
-from rig.agent.calls import MALFORMED, TRUNCATED
+from rig.agent.calls import MALFORMED, TRUNCATED, TWICE
 from rig.agent.capabilities import Capabilities
 from rig.agent.constraints import Held
 from rig.agent.state import Admitted, RunState
@@ -21,7 +21,9 @@ from rig.agent.tool_formats import (
     JSON,
     NATIVE,
     ToolFormat,
+    heredoc_reply,
     heredoc_request,
+    json_reply,
     json_request,
 )
 from rig.errors import InvalidRequestError, RigError, ServerError
@@ -50,7 +52,7 @@ _FORMATS: Final[dict[FormatName, ToolFormat]] = {
     form.name: form for form in (NATIVE, HEREDOC, JSON)
 }
 _NAME: Final = re.compile(r"[A-Za-z0-9_.\-]{1,128}")
-_UNREADABLE: Final = frozenset({TRUNCATED, MALFORMED})
+_UNREADABLE: Final = frozenset({TRUNCATED, MALFORMED, TWICE})
 
 # Reasons of errors, see rig.wire.fault_rows and rig.wire.salvaged.
 _LOST: Final = frozenset({"tool_call"})
@@ -90,7 +92,8 @@ def evidence(calls: Sequence[ToolCall], admitted: Sequence[Admitted]) -> Evidenc
     """
     if any(_is_unreadable(call, one) for call, one in zip(calls, admitted, strict=True)):
         return "refused"
-    return "salvaged" if any(call.salvaged for call in calls) else ""
+    asked_for = (not call.salvaged or call.flaw for call in calls)
+    return "" if all(asked_for) else "salvaged"
 
 
 def weighed(state: RunState, found: Evidence) -> RunState:
@@ -206,7 +209,12 @@ def tool_format(state: RunState) -> ToolFormat:
         return form
     grammar = _has_call_grammar(state)
     to_text = heredoc_request if form.name == "heredoc" else json_request
-    return replace(form, request=partial(to_text, grammar=grammar))
+    to_calls = heredoc_reply if form.name == "heredoc" else json_reply
+    return replace(
+        form,
+        request=partial(to_text, grammar=grammar),
+        reply=partial(to_calls, held=grammar and state.rules.grammar_holds),
+    )
 
 
 def _has_call_grammar(state: RunState) -> bool:

@@ -17,12 +17,14 @@ from rig.agent.calls import UniqueIds
 from rig.agent.history import Prepared
 from rig.agent.prompt import is_said, with_instructions
 from rig.events import FormatName
-from rig.messages import Content, ContentPart, Message, TextPart, ToolCall
+from rig.messages import CallFlaw, Content, ContentPart, Message, TextPart, ToolCall
 from rig.model import ChatOptions, ChatRequest, Reply, ToolSpec
+from rig.text.duplicate_keys import duplicate_keys
 from rig.text.grammar import MAX_BATCH, Text, grammar_for, json_call_grammar
-from rig.text.heredoc import HeredocReply, parse_heredoc, render_call
+from rig.text.heredoc import HeredocCall, HeredocReply, parse_heredoc, render_call
 from rig.text.heredoc_prompt import heredoc_prompt
 from rig.text.json_calls import json_calls_prompt, parse_json_calls, render_json_call
+from rig.text.json_scanner import scan_json
 from rig.text.salvage import OfferedTool, salvage
 
 
@@ -74,22 +76,27 @@ def heredoc_request(
     return replace(asked, messages=with_instructions(asked.messages, prompt), options=options)
 
 
-def heredoc_reply(reply: Reply, tools: Sequence[ToolSpec]) -> Reply:
+def heredoc_reply(reply: Reply, tools: Sequence[ToolSpec], *, held: bool = False) -> Reply:
     """The reply with the calls of its text.
 
     Args:
         reply: the answer to what `heredoc_request` made.
         tools: the tools of the request before that.
+        held: a grammar is known to have held the reply to the form.
 
     Returns:
         The reply with prose as its text and calls of origin `heredoc`, with ids of their own. Those that
         can't be run are among them, in order, and are refused with the reason where calls are admitted.
+        Calls past `MAX_BATCH` are refused, with the flaw surplus, and so are those that name a key twice
+        with different values, with the flaw keys. Where the reply was not held, a call that had to be
+        mended has the flaw form, and one with more text around it than a leading paragraph the flaw
+        place: tools that take no salvaged calls take neither.
         Exact copies of a call in one reply are left out: a small model that is held to a grammar writes
         its call as often as there is room (measured: four times, where the grammar allowed four).
         Where there are none, calls in a form the model was trained to write are taken, with that as their
         origin. The same reply where it has calls already, or was cut for its repetition.
     """
-    return _with_calls(reply, tools, "heredoc", parse_heredoc)
+    return _with_calls(reply, tools, "heredoc", parse_heredoc, held=held)
 
 
 def json_request(request: ChatRequest, *, grammar: bool = False) -> ChatRequest:
@@ -116,14 +123,15 @@ def json_request(request: ChatRequest, *, grammar: bool = False) -> ChatRequest:
     return replace(asked, messages=with_instructions(asked.messages, prompt), options=options)
 
 
-def json_reply(reply: Reply, tools: Sequence[ToolSpec]) -> Reply:
+def json_reply(reply: Reply, tools: Sequence[ToolSpec], *, held: bool = False) -> Reply:
     """The reply with the calls of its text, origin `json`; see `heredoc_reply`.
 
     Args:
         reply: the answer to what `json_request` made.
         tools: the tools of the request before that.
+        held: a grammar is known to have held the reply to the form.
     """
-    return _with_calls(reply, tools, "json", parse_json_calls)
+    return _with_calls(reply, tools, "json", parse_json_calls, held=held)
 
 
 def _native_request(request: ChatRequest) -> ChatRequest:
@@ -220,12 +228,14 @@ def _with_calls(
     tools: Sequence[ToolSpec],
     origin: str,
     parse: Callable[..., HeredocReply],
+    *,
+    held: bool,
 ) -> Reply:
     if reply.tool_calls or reply.repetition is not None:
         return reply
     read = parse(reply.text, names=frozenset(tool.name for tool in tools))
     if not read.written:
-        found = _salvaged(reply, tools)
+        found = _salvaged(reply, tools, bare=not read.shows)
         return found or (replace(reply, text=read.text) if read.text != reply.text else reply)
     ids = UniqueIds((), reserved=())
     calls = tuple(
@@ -235,16 +245,49 @@ def _with_calls(
             arguments=call.arguments,
             origin=origin,
             repairs=call.repairs,
+            flaw=_flaw(call, number, sure=held, alone=held or read.alone),
         )
-        for call in dict.fromkeys(read.written)
+        for number, call in enumerate(dict.fromkeys(read.written))
     )
     return _calling(reply, read.text, calls)
 
 
-def _salvaged(reply: Reply, tools: Sequence[ToolSpec]) -> Reply | None:
-    """The reply with calls in the form its model was trained to write, if it fell back into that."""
+def _flaw(call: HeredocCall, number: int, *, sure: bool, alone: bool) -> CallFlaw:
+    """What speaks against running a call.
+
+    Args:
+        call: the call.
+        number: of those before it in its reply.
+        sure: its form was held to.
+        alone: it has no text around it.
+    """
+    if number >= MAX_BATCH:
+        return "surplus"
+    if call.kind == "malformed" and _is_ambiguous(call.arguments):
+        return "keys"
+    if not sure and (call.repairs or call.kind == "malformed"):
+        return "form"
+    return "" if alone else "place"
+
+
+def _is_ambiguous(arguments: str) -> bool:
+    scan = scan_json(arguments)
+    whole = scan.kind == "complete" and scan.end == len(arguments)
+    return whole and duplicate_keys(arguments) == "different"
+
+
+def _salvaged(reply: Reply, tools: Sequence[ToolSpec], *, bare: bool) -> Reply | None:
+    """The reply with calls in the form its model was trained to write, if it fell back into that.
+
+    Args:
+        reply: without calls in the form that was asked for.
+        tools: the tools that were offered.
+        bare: False where the reply shows such calls: they are no calls without any form either.
+    """
     found = salvage(reply.text, offered_tools(tools), separated=True)
     if not found.calls or reply.finish_reason == "length":
+        return None
+    if not bare and any(call.dialect == "bare_json" for call in found.calls):
         return None
     ids = UniqueIds((), reserved=())
     calls = tuple(

@@ -14,9 +14,9 @@ from rig.text.gbnf import Rules, literal
 from rig.text.grammar_values import LINE_REST, ValueRules
 
 MAX_BATCH: Final = 4
-"""Calls of one reply the grammar has room for. It must have an end: once a call is complete another
-one is as legal, and models that may go on for ever do. Four files read at once is a wide fan-out, and a
-fifth is another round."""
+"""Calls of one reply as text: those the prompt asks for, the grammar has room for, and a run executes where no
+grammar held; later ones are refused. It must have an end: once a call is complete another one is as legal,
+and models that may go on for ever do. Four files read at once is a wide fan-out, a fifth is another round."""
 
 Text = Literal["any", "instead", "none"]
 """What may stand beside calls: text before them or in place of them, text only in place of them, none."""

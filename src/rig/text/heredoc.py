@@ -9,16 +9,17 @@
     @@end
 
 Long strings stand as bodies, which need no escapes: escaping is what models get wrong most. Calls are
-read wherever they begin a line; all other text is prose. A call that is cut or wrong never takes others
-with it, and is never closed or guessed.
+read wherever they begin a line, but not in what only shows them (`rig.text.call_places`); all other text is
+prose. A call that is cut or wrong never takes others with it, and is never closed or guessed.
 """
 
 import re
 from bisect import bisect_left
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
+from rig.text.call_places import Places, Span, places_of
 from rig.text.heredoc_value import read_heredoc_value
 
 CALL_PREFIX: Final = "@@call "
@@ -38,11 +39,16 @@ _HEAD_LINE = re.compile(r"^[ \t]*@@call[ \t](?P<rest>[^\n]*)(?P<newline>\n?)", r
 _HEAD = re.compile(_HEAD_LINE.pattern.removeprefix("^"))
 _MARK = re.compile(r"^[ \t]*@@(?:call[ \t]|end[ \t\r]*$)", re.MULTILINE)
 _END_LINE = re.compile(r"^[ \t]*@@end[ \t\r]*(?:\n|\Z)", re.MULTILINE)
+_WRAPPER_LINE = re.compile(r"^[ \t]*</?tool_calls?>[ \t\r]*(?:\n|\Z)", re.MULTILINE)
 _CUT_MARK = re.compile(r"(?:^|\n)[ \t]*@@(?:c(?:a(?:ll?)?)?|en?)?\Z")
 _ENDS = re.compile(r"(?:\s*+@@end\b)*")
 _LINE_END = re.compile(r"[ \t\r]*\n?")
 _SPACE = re.compile(r"\s*")
 _NAME = re.compile(r"[A-Za-z0-9_\-]{1,64}")
+_FENCED = re.compile(
+    r"(?P<run>`{3,}|~{3,})[ \t]*(?:json5?|JSON|js|javascript)?[ \t\r]*\n\s*+(?=\{)"
+)
+_FILLER = re.compile(r"(?:\s|@@end\b|</?tool_calls?>)*+(?:@@(?:c(?:a(?:ll?)?)?|en?)?)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +60,7 @@ class HeredocCall:
         arguments: for object the strict JSON text of one; for truncated the beginning of one, which no
             JSON reader takes for a whole one; for malformed the text as it was written.
         kind: object; truncated: its end is missing, it must not be run; malformed: what was written is
-            no arguments.
+            no arguments, or names a key twice with different values (these stand in `arguments` both).
         repairs: what was mended to read them, in order; the dialect's own liberties are none.
     """
 
@@ -71,10 +77,15 @@ class HeredocReply:
     Attributes:
         text: the prose around the calls, without their markers.
         written: all calls in order, those that can't be run among them, so that the model can be told.
+        alone: the calls are all there is, but for a leading paragraph. Where they are not, it can't be
+            told for sure that the model meant to make them.
+        shows: there are calls in the text that are only shown.
     """
 
     text: str = ""
     written: tuple[HeredocCall, ...] = ()
+    alone: bool = True
+    shows: bool = False
 
     @property
     def calls(self) -> tuple[HeredocCall, ...]:
@@ -97,7 +108,9 @@ def parse_heredoc(text: str, *, names: Collection[str] | None = None) -> Heredoc
     and its arguments on the next. With names given, a line that names no offered tool is a call only
     where an object follows it, so that the model can be told of a tool it made up; without an object
     it is prose that speaks of calls. Where a call is wrong, reading goes on at the next line that
-    begins or ends one. A call that is cut has swallowed what followed it.
+    begins or ends one. A call that is cut has swallowed what followed it. Calls that are shown, in an
+    example, a quotation, an element, or a code block with prose in or around it, are prose; a code block
+    that holds nothing but calls, and is the reply or stands behind a leading paragraph, is no text at all.
 
     Args:
         text: the visible text of a reply.
@@ -136,21 +149,39 @@ def close_heredoc(text: str) -> str:
 class _Reader:
     text: str
     names: Collection[str] | None
-    prose: list[str] = field(default_factory=list[str])
     written: list[HeredocCall] = field(default_factory=list[HeredocCall])
     marks: list[int] = field(default_factory=list[int])
+    spans: list[Span] = field(default_factory=list[Span])
+    begins: list[int] = field(default_factory=list[int])  # of the arguments
 
     def run(self) -> HeredocReply:
         self.marks = [mark.start() for mark in _MARK.finditer(self.text)]
         position = 0
         while head := self._next_head(position):
-            position = self._call(head)
-        rest = self.text[position:]
-        self._add_prose(_CUT_MARK.sub("", rest) if self.written else rest)
-        return HeredocReply(text="".join(self.prose).strip(), written=tuple(self.written))
+            begin = head.start()
+            end, is_open = self._call(head)
+            position = self._behind(end)
+            self.spans.append(Span(start=begin, end=end if is_open else position, is_open=is_open))
+        places = places_of(self.text, self.spans, filler=_FILLER)
+        written = tuple(
+            self._written(index, places)
+            for index in range(len(self.written))
+            if index not in places.shown
+        )
+        prose = _prose(self.text, places, has_calls=bool(written))
+        return HeredocReply(
+            text=prose, written=written, alone=places.alone, shows=bool(places.shown)
+        )
+
+    def _written(self, index: int, places: Places) -> HeredocCall:
+        """A call, without the end of the code block it stands in."""
+        call, span = self.written[index], places.spans[index]
+        if span.end >= self.spans[index].end:
+            return call
+        return replace(call, arguments=self.text[self.begins[index] : span.end].strip())
 
     def _next_head(self, position: int) -> re.Match[str] | None:
-        """The head of the next call, the text before it put aside."""
+        """The head of the next call."""
         head = _HEAD.match(self.text, position) if self.written else None
         start = position
         while head is None or not self._is_call(head):
@@ -158,7 +189,6 @@ class _Reader:
             if head is None:
                 return None
             start = head.end()
-        self._add_prose(self.text[position : head.start()])
         return head
 
     def _is_call(self, head: re.Match[str]) -> bool:
@@ -174,10 +204,11 @@ class _Reader:
             return True
         if is_cut:
             return any(known.startswith(rest) for known in self.names)
-        return self.text.startswith("{", self._space_end(head.end()))
+        start = self._space_end(head.end())
+        return self.text.startswith("{", start) or _FENCED.match(self.text, start) is not None
 
-    def _call(self, head: re.Match[str]) -> int:
-        """Read a call; return the index behind it."""
+    def _call(self, head: re.Match[str]) -> tuple[int, bool]:
+        """Read a call; return the index behind its arguments, and whether that could not be told."""
         name, brace, _ = head["rest"].strip().partition("{")
         name = name.strip()
         text = self.text
@@ -185,29 +216,44 @@ class _Reader:
             return self._wrong(name, text.index("{", head.start()), head.start("newline"))
         start = self._space_end(head.end())
         if start == len(text):
-            self.written.append(HeredocCall(name=name, arguments="{", kind="truncated"))
-            return start
-        if text[start] != "{" or not name:
+            return self._add(HeredocCall(name=name, arguments="{", kind="truncated"), start, start)
+        fence = _FENCED.match(text, start)
+        begin = fence.end() if fence else start
+        if text[begin] != "{" or not name:
             return self._wrong(name, start, start)
-        value = read_heredoc_value(text, start, may_go_on=self._has_mark_after)
-        if value.kind == "malformed":
+        value = read_heredoc_value(text, begin, may_go_on=self._has_mark_after)
+        end = self._behind_fence(fence["run"], value.end) if fence else value.end
+        if value.kind == "malformed" and not value.text:
             return self._wrong(name, start, value.end)
-        self.written.append(
-            HeredocCall(
-                name=name,
-                arguments=value.text,
-                kind="object" if value.kind == "complete" else "truncated",
-            )
+        if value.kind == "complete" and end < 0:
+            return self._wrong(name, start, value.end)
+        call = HeredocCall(
+            name=name,
+            arguments=value.text,
+            kind="object" if value.kind == "complete" else value.kind,
+            repairs=(("fence",) if fence else ()) + value.repairs,
         )
-        return self._behind(value.end)
+        return self._add(call, begin, max(end, value.end))
 
-    def _wrong(self, name: str, start: int, stopped: int) -> int:
+    def _wrong(self, name: str, start: int, stopped: int) -> tuple[int, bool]:
         """Put a wrong call aside as it was written, up to the next marker."""
         index = bisect_left(self.marks, stopped)
         end = self.marks[index] if index < len(self.marks) else len(self.text)
         arguments = self.text[start:end].strip()
-        self.written.append(HeredocCall(name=name, arguments=arguments, kind="malformed"))
-        return self._behind(end)
+        self._add(HeredocCall(name=name, arguments=arguments, kind="malformed"), start, end)
+        return end, True
+
+    def _add(self, call: HeredocCall, begin: int, end: int) -> tuple[int, bool]:
+        self.written.append(call)
+        self.begins.append(begin)
+        return end, False
+
+    def _behind_fence(self, run: str, end: int) -> int:
+        """The index behind the fence that closes arguments, -1 where other text stands there."""
+        close = re.compile(rf"\s*+(?:{run}{run[0]}*[ \t\r]*(?=\n|\Z)|(?=@@end\b|\Z))").match(
+            self.text, end
+        )
+        return close.end() if close else -1
 
     def _behind(self, end: int) -> int:
         """The index behind end markers, and behind the line where nothing else stands on it."""
@@ -223,5 +269,28 @@ class _Reader:
         match = _SPACE.match(self.text, position)
         return match.end() if match else position
 
-    def _add_prose(self, text: str) -> None:
-        self.prose.append(_END_LINE.sub("", text))
+
+def _prose(text: str, places: Places, *, has_calls: bool) -> str:
+    """The text between what was removed, without end marks that belong to nothing."""
+    parts: list[str] = []
+    position = 0
+    marks = (_END_LINE, _WRAPPER_LINE) if has_calls else (_END_LINE,)
+    shown = [(places.spans[index], True) for index in sorted(places.shown)]
+    cuts = [(start, end, False) for start, end in places.removed]
+    cuts += [(span.start, span.end, is_shown) for span, is_shown in shown]
+    for start, end, is_shown in sorted(cuts):
+        if start < position:
+            continue
+        parts.append(_without(text[position:start], marks))
+        if is_shown:
+            parts.append(text[start:end])
+        position = end
+    rest = text[position:]
+    parts.append(_without(_CUT_MARK.sub("", rest) if has_calls else rest, marks))
+    return "".join(parts).strip()
+
+
+def _without(text: str, marks: Sequence[re.Pattern[str]]) -> str:
+    for mark in marks:
+        text = mark.sub("", text)
+    return text

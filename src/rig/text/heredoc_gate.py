@@ -8,12 +8,16 @@ import re
 from typing import Final
 
 MAX_HELD_CHARS: Final = 200
-"""Characters of a line that are held back to see whether it begins a call; with its prefix the longest
-such line has 71."""
+"""Characters that are held back to see whether they begin a call: with its prefix the longest such line has
+71, and the line that opens a code block around it some ten."""
 
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
-_MAY_BE_MARK = re.compile(r"[ \t]*(?:@@?|@@c(?:a(?:ll?)?)?|@@en?|@@call[ \t].*|@@end[ \t\r]*)?\Z")
-_CALL = re.compile(r"[ \t]*@@call[ \t]+[A-Za-z0-9_\-]{0,64}[ \t\r]*(?:[{\n]|\Z)")
+_FENCE = r"(?:[^\S\n]*(?:`{3,}|~{3,})[^\n`]*\n\s*)?"
+_MAY_BE_MARK = re.compile(
+    rf"(?:{_FENCE}[^\S\n]*(?:@@?|@@c(?:a(?:ll?)?)?|@@en?|@@call[ \t].*|@@end[ \t\r]*)?"
+    r"|[^\S\n]*(?:`{0,2}|~{0,2}|(?:`{3,}|~{3,})[^\n`]*))\Z"
+)
+_CALL = re.compile(_FENCE + r"[ \t]*@@call[ \t][^\S\n]*[A-Za-z0-9_\-]{0,64}[^\S\n]*(?:[{\n]|\Z)")
 _END = re.compile(r"[ \t]*@@end[ \t\r]*\n?\Z")
 
 
@@ -52,12 +56,12 @@ class HeredocGate:
             self._is_text = not piece.endswith("\n")
             return piece
         self._line += piece
-        if not piece.endswith("\n"):
-            if len(self._line) <= MAX_HELD_CHARS and _MAY_BE_MARK.match(self._line):
-                return ""
-            self._is_text = True
-        line, self._line = self._line, ""
-        if _CALL.match(line):
-            self.is_closed = True
+        line = self._line
+        if _CALL.match(line) and (piece.endswith("\n") or "{" in line):
+            self.is_closed, self._line = True, ""
             return ""
+        if len(line) <= MAX_HELD_CHARS and _MAY_BE_MARK.match(line):
+            return ""
+        self._line = ""
+        self._is_text = not piece.endswith("\n")
         return "" if _END.match(line) else line

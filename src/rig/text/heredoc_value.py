@@ -9,6 +9,10 @@ strings that need no escapes:
 
 Backtick fences are bodies too; there the tag is only a label, and a line that begins with as many
 backticks closes. What is open at the end of the text is never closed.
+
+Byte-exact means: of a body nothing is changed, dropped or read as an escape, but for the one line break
+before its closing line. Where the line that opens it ends in CR LF, so do all lines of that transport, and
+each CR LF of the body is read as the LF it was; behind a line that ends in LF, every CR is content.
 """
 
 import json
@@ -17,6 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from rig.text.duplicate_keys import DUPLICATE_KEY, duplicate_keys, without_duplicates
 from rig.text.grammar_values import RESERVED_WORDS
 from rig.text.json_scanner import ScanKind, scan_json
 
@@ -40,12 +45,15 @@ class HeredocValue:
         kind: complete; truncated (only the end of the text is missing); malformed (neither).
         end: index after it; for malformed where reading stopped, for truncated the text's length.
         text: for complete the strict JSON of one object; for truncated the beginning of one, open
-            where the text ends; for malformed nothing of use.
+            where the text ends; for malformed nothing of use, but where keys are what is wrong, the
+            strict JSON with all of them.
+        repairs: duplicate_key, where a key is written again with an equal value.
     """
 
     kind: ScanKind
     end: int
     text: str
+    repairs: tuple[str, ...] = ()
 
 
 def read_heredoc_value(text: str, start: int, *, may_go_on: Callable[[int], bool]) -> HeredocValue:
@@ -58,7 +66,8 @@ def read_heredoc_value(text: str, start: int, *, may_go_on: Callable[[int], bool
             end of its line is wrong; else it is cut.
 
     Returns:
-        What stands there. A key that is written twice counts as JSON does, the last one.
+        What stands there. An object that names a key twice with different values is malformed: nobody
+        can tell which one was meant.
     """
     return _Reader(text, start, may_go_on).run()
 
@@ -103,10 +112,21 @@ class _Reader:
         written = "".join(self._parts)
         scan = scan_json(written)
         if scan.kind == "complete" and scan.end == len(written):
-            return HeredocValue(kind="complete", end=self._position, text=written)
+            return self._whole(written)
         if scan.kind == "truncated" and self._position == len(self._text):
             return HeredocValue(kind="truncated", end=self._position, text=written)
         return self._malformed()
+
+    def _whole(self, written: str) -> HeredocValue:
+        twice = duplicate_keys(written)
+        if twice == "none":
+            return HeredocValue(kind="complete", end=self._position, text=written)
+        if twice == "different":
+            return HeredocValue(kind="malformed", end=self._position, text=written)
+        text = without_duplicates(written)
+        return HeredocValue(
+            kind="complete", end=self._position, text=text, repairs=(DUPLICATE_KEY,)
+        )
 
     def _malformed(self) -> HeredocValue:
         return HeredocValue(kind="malformed", end=self._position, text="")
@@ -172,7 +192,7 @@ class _Reader:
         while found := text.find(f"\n{opener}", position) + 1:
             position = _line_end(text, found)
             if text[found + len(opener) : position].strip(_BLANKS) in {"", ","}:
-                self._close(text[start : max(start, found - 1)], found + len(opener))
+                self._close(_lines(text, line_end, start, found), found + len(opener))
                 return True
         return self._unclosed(text[start:])
 
@@ -185,13 +205,14 @@ class _Reader:
         if same_line >= 0:
             self._close(text[start:same_line], same_line + len(fence))
             return True
+        opened = line_end
         if _LABEL.match(text[start:line_end]):
             start = line_end + 1
         closing = re.compile(rf"^{fence}(?=[ \t\r]*(?:[,}}\]\n]|\Z))", re.MULTILINE)
         found = closing.search(text, line_end)
         if found is None:
             return self._unclosed(text[start:])
-        self._close(text[start : max(start, found.start() - 1)], found.end())
+        self._close(_lines(text, opened, start, found.start()), found.end())
         return True
 
     def _close(self, content: str, end: int) -> None:
@@ -200,6 +221,20 @@ class _Reader:
     def _unclosed(self, content: str) -> bool:
         self._take(len(self._text), _as_string(content)[:-1], '"')
         return False
+
+
+def _lines(text: str, opened: int, start: int, closing: int) -> str:
+    """The lines of a body, from an index to that of its closing line.
+
+    Args:
+        text: the text.
+        opened: index of the end of the line that opened it.
+        start: index of the first character.
+        closing: index of the closing line.
+    """
+    if text[opened - 1 : opened + 1] != "\r\n":
+        return text[start : max(start, closing - 1)]
+    return text[start:closing].replace("\r\n", "\n").removesuffix("\n")
 
 
 def _line_end(text: str, start: int) -> int:

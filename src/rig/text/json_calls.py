@@ -7,9 +7,11 @@ stdlib only.
 import json
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
+from rig.text.call_places import Places, Span, places_of
+from rig.text.duplicate_keys import DUPLICATE_KEY, duplicate_keys
 from rig.text.heredoc import HeredocCall, HeredocReply
 from rig.text.json_builder import build_json
 from rig.text.json_loose import scan_loose
@@ -21,8 +23,11 @@ MAX_CALL_DEPTH: Final = 100
 
 _BEGIN = re.compile(r"^[ \t]*(?:\[\s*)?(?=\{)", re.MULTILINE)
 _NEXT = re.compile(r"[\s,]*(?=\{)")
-# The tags are Hermes' and Qwen's: a model that has learned them writes them around what it is asked for.
-_FRAME = re.compile(r"^[ \t]*(?:`{3,}\w*|[\[\],]|</?tool_calls?>)[ \t\r]*(?:\n|\Z)", re.MULTILINE)
+# What a list is made of, and the tags of Hermes and Qwen: a model that has learned them writes them around
+# what it is asked for.
+_FRAME: Final = r"(?:[\s\[\],;]|</?tool_calls?>)*+"
+_FILLER = re.compile(_FRAME)
+_FRAME_LINES = re.compile(r"(?:[ \t\r]*+(?:(?:[\[\],;]|</?tool_calls?>)[ \t\r]*+)?(?:\n|\Z))++")
 _HEAD = re.compile(r'\{\s*"name"\s*:\s*"(?P<name>[A-Za-z0-9_\-]{1,64})"\s*(?:,|\Z)')
 _NAME = re.compile(r"[A-Za-z0-9_\-]{1,64}")
 _KEYS: Final = frozenset({"name", "arguments"})
@@ -59,9 +64,10 @@ def parse_json_calls(text: str, *, names: Collection[str] | None = None) -> Here
     """Read a reply's text.
 
     A call is an object with the keys `name` and `arguments` and no others, which names an offered tool
-    and begins a line. Several may follow each other, also in a list or a
-    code fence. All other text, JSON among it, is prose. What is no JSON is mended where it has one
-    reading, see `rig.text.json_loose`.
+    and begins a line. Several may follow each other, also in a list or a code block that holds nothing
+    else; what only shows a call is none, see `parse_heredoc`. All other text, JSON among it, is prose. What
+    is no JSON is mended where it has one reading, see `rig.text.json_loose`; a key that is named twice with
+    different values has none.
 
     Args:
         text: the visible text of a reply.
@@ -78,8 +84,8 @@ def parse_json_calls(text: str, *, names: Collection[str] | None = None) -> Here
 class _Reader:
     text: str
     names: Collection[str] | None
-    prose: list[str] = field(default_factory=list[str])
     written: list[HeredocCall] = field(default_factory=list[HeredocCall])
+    spans: list[Span] = field(default_factory=list[Span])
 
     def run(self) -> HeredocReply:
         position = 0
@@ -87,14 +93,43 @@ class _Reader:
         while begin := self._begin(position, follows=follows):
             end, call = self._read(begin.end())
             follows = call is not None
-            self.prose.append(self.text[position : begin.start() if call else end])
             if call is not None:
                 self.written.append(call)
+                is_open = call.kind == "malformed" and end == len(self.text)
+                start = begin.end() if begin.re is _NEXT else begin.start()
+                self.spans.append(Span(start=start, end=end, is_open=is_open))
             position = end
-        prose = "".join([*self.prose, self.text[position:]])
-        if self.written:
-            prose = _FRAME.sub("", prose)
-        return HeredocReply(text=prose.strip(), written=tuple(self.written))
+        places = places_of(self.text, self.spans, filler=_FILLER)
+        written = tuple(
+            self._written(index, places)
+            for index in range(len(self.written))
+            if index not in places.shown
+        )
+        return HeredocReply(
+            text=self._prose(places).strip(),
+            written=written,
+            alone=places.alone,
+            shows=bool(places.shown),
+        )
+
+    def _written(self, index: int, places: Places) -> HeredocCall:
+        """A call, without the end of the code block it stands in."""
+        call, span = self.written[index], places.spans[index]
+        if span.end >= self.spans[index].end:
+            return call
+        return replace(call, arguments=self.text[span.start : span.end].strip())
+
+    def _prose(self, places: Places) -> str:
+        """The text between what was removed, without the frame of a list."""
+        parts: list[str] = []
+        position = 0
+        for start, end in places.removed:
+            parts.append(_without_frame(self.text[position:start], is_behind=position > 0))
+            position = end
+        if not position:
+            return self.text
+        match = _FRAME_LINES.match(self.text, position)
+        return "".join([*parts, self.text[match.end() if match else position :]])
 
     def _begin(self, position: int, *, follows: bool) -> re.Match[str] | None:
         """Where the next object begins: right behind a call, or at the beginning of a line."""
@@ -119,6 +154,11 @@ class _Reader:
         name = value.get("name")
         if not isinstance(name, str) or value.keys() != _KEYS or not self._is_offered(name):
             return None
+        twice = duplicate_keys(text)
+        if twice == "different":
+            return HeredocCall(name=name, arguments=text, kind="malformed")
+        if twice == "equal":
+            repairs = (*repairs, DUPLICATE_KEY)
         arguments = value["arguments"]
         written = "{}" if arguments is None else json.dumps(arguments, ensure_ascii=False)
         return HeredocCall(name=name, arguments=written, repairs=repairs)
@@ -136,3 +176,14 @@ class _Reader:
 
     def _is_offered(self, name: str) -> bool:
         return bool(_NAME.fullmatch(name)) and (self.names is None or name in self.names)
+
+
+def _without_frame(text: str, *, is_behind: bool) -> str:
+    """The text before a call, without the lines of a list or of tags that frame it."""
+    start = 0
+    if is_behind and (match := _FRAME_LINES.match(text)):
+        start = match.end()
+    lines = text[start:].splitlines(keepends=True)
+    while lines and _FILLER.fullmatch(lines[-1]):
+        lines.pop()
+    return "".join(lines)

@@ -12,11 +12,12 @@ MAX_HELD_CHARS: Final = 200
 an object, with room for blanks between them."""
 
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
-_HEAD: Final = r"[ \t]*(?:`{3,}\w*[ \t\r]*\n\s*)?(?:\[\s*)?"
+_FENCE: Final = r"(?:`{3,}|~{3,})[^\n`]{0,80}"
+_HEAD: Final = rf"[ \t]*(?:{_FENCE}\n\s*)?(?:\[\s*)?"
 _OBJECT: Final = r"\{\s*[\"'\u201c\u201d]?"
 _CALL = re.compile(_HEAD + _OBJECT + r"(?:name|arguments)")
 _MAY_BE_CALL = re.compile(
-    rf"(?:[ \t]*(?:`{{0,2}}|`{{3,}}\w*[ \t\r]*)|{_HEAD}"
+    rf"(?:[ \t]*(?:`{{0,2}}|~{{0,2}}|{_FENCE})|{_HEAD}"
     rf"|{_HEAD}{_OBJECT}(?:n(?:am?)?|a(?:r(?:g(?:u(?:m(?:e(?:nt?)?)?)?)?)?)?)?)\Z"
 )
 
