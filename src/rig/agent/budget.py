@@ -67,12 +67,9 @@ class Price:
         Args:
             usage: its tokens.
         """
-        cached = usage.cached_tokens
-        # Anthropic counts what was cached beside the prompt, everybody else within.
-        beside = bool(usage.cache_creation_tokens) or cached > usage.prompt_tokens
-        fresh = usage.prompt_tokens + (
-            usage.cache_creation_tokens if beside else -min(cached, usage.prompt_tokens)
-        )
+        cached, written = usage.cached_tokens, usage.cache_creation_tokens
+        beside = cached + written > usage.prompt_tokens  # see Usage.total
+        fresh = usage.prompt_tokens + written if beside else usage.prompt_tokens - cached
         each = (
             self.prompt_per_million if self.cached_per_million is None else self.cached_per_million
         )
@@ -132,8 +129,8 @@ class Budget:
     budget, make a `SharedBudget` of it.
 
     Attributes:
-        tokens: prompt and completion tokens of all requests together, at least 1. What a server
-            did not report is estimated from the bytes sent and received.
+        tokens: prompt and completion tokens of all requests together, as `Usage.total` counts them, at
+            least 1. What a server did not report is estimated from the bytes sent and received.
         seconds: wall-clock seconds from the start of the run to its end, above 0; at the deadline the
             request or tool in flight is cancelled.
         calls: requests to models, at least 1: each round is one, and so is the request for a summary.
@@ -395,7 +392,7 @@ def tokens_spent(request: ChatRequest, reply: Reply) -> int:
     Returns:
         The reported total, or the estimate of both sides where nothing was reported.
     """
-    return usage_of(request, reply).total_tokens
+    return usage_of(request, reply).total
 
 
 def estimate_tokens(messages: Sequence[Message]) -> int:

@@ -399,9 +399,7 @@ class _Book:
         prices = [self.budget.price_of(name) for name in dict.fromkeys((asked, answered)) if name]
         cost = max((price.of(usage) for price in prices if price is not None), default=0.0)
         spent = self._spent
-        self._spent = replace(
-            spent, tokens=spent.tokens + usage.total_tokens, cost=spent.cost + cost
-        )
+        self._spent = replace(spent, tokens=spent.tokens + usage.total, cost=spent.cost + cost)
         return cost
 
     def count_tool_call(self) -> None:

@@ -299,7 +299,7 @@ class Run(Generic[OutputT]):
         paid.settle(usage, reply.model)
         self._counted = counted(paid.request, reply.usage) or self._counted
         self._recount(capped=paid.capped)
-        return usage.total_tokens, paid.cost
+        return usage.total, paid.cost
 
     def _recount(self, capped: str = "") -> None:
         """Tell the state what is left, which tools may have spent as well."""
