@@ -1,5 +1,7 @@
 """rig: agent loops against self-hosted, OpenAI-compatible models, on asyncio and trio."""
 
+from typing import TYPE_CHECKING
+
 from rig.agent.budget import Budget
 from rig.agent.capabilities import Capabilities
 from rig.agent.reasoning_budget import with_reasoning_budget
@@ -9,16 +11,6 @@ from rig.agent.toolbox import Toolbox
 from rig.agent.tools import Tool, ToolContext, tool
 from rig.agent.truncation import truncated_prompt
 from rig.client.client import Client
-from rig.client.probes import (
-    Advice,
-    EchoResult,
-    EndpointProfile,
-    Finding,
-    GrammarResult,
-    ToolSurface,
-    advise,
-)
-from rig.client.session import Session
 from rig.errors import (
     Backpressure,
     BudgetExceededError,
@@ -75,9 +67,7 @@ from rig.events import (
     ToolStarted,
     UsageReported,
 )
-from rig.gateway.endpoint import Endpoint, EndpointStatus
-from rig.gateway.policy import PoolPolicy
-from rig.gateway.pool import Pool
+from rig.lazy import lazy_names
 from rig.messages import AudioPart, ImagePart, Message, SignedThought, TextPart, ToolCall, Usage
 from rig.model import (
     CallDelta,
@@ -98,6 +88,30 @@ from rig.wire.dialect import Dialect
 from rig.wire.dialects import DIALECTS
 from rig.wire.sse_frames import to_sse
 from rig.wire.transient import is_transient, transient_reason
+
+if TYPE_CHECKING:  # loaded with their first use: the table below says the same
+    from rig.client.probes.advice import Advice, advise
+    from rig.client.probes.finding import Finding
+    from rig.client.probes.profile import EndpointProfile
+    from rig.client.probes.tool_surface import EchoResult, GrammarResult, ToolSurface
+    from rig.client.session import Session
+    from rig.gateway.endpoint import Endpoint, EndpointStatus
+    from rig.gateway.policy import PoolPolicy
+    from rig.gateway.pool import Pool
+else:
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "rig.client.probes.advice": ("Advice", "advise"),
+            "rig.client.probes.finding": ("Finding",),
+            "rig.client.probes.profile": ("EndpointProfile",),
+            "rig.client.probes.tool_surface": ("EchoResult", "GrammarResult", "ToolSurface"),
+            "rig.client.session": ("Session",),
+            "rig.gateway.endpoint": ("Endpoint", "EndpointStatus"),
+            "rig.gateway.policy": ("PoolPolicy",),
+            "rig.gateway.pool": ("Pool",),
+        },
+    )
 
 __all__ = [
     "DIALECTS",

@@ -6,7 +6,7 @@ import sys
 import anyio
 import pytest
 
-from rig.client.probes import EndpointProfile
+from rig.client.probes.profile import EndpointProfile
 from rig.testing import LocalModel
 
 

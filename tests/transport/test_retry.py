@@ -27,7 +27,7 @@ from rig.errors import (
     UnauthorizedError,
     UpstreamError,
 )
-from rig.events import RetryEvent, event_listener
+from rig.events import RetryEvent, RunEvent, event_listener
 from rig.messages import ToolCall
 from rig.transport.retry import (
     MAX_DETAIL_CHARS,
@@ -517,8 +517,9 @@ async def test_the_listener_of_the_run_is_told_the_same_and_awaited() -> None:
     events: list[RetryEvent] = []
     heard: list[RetryEvent] = []
 
-    async def listen(event: RetryEvent) -> None:
+    async def listen(event: RunEvent) -> None:
         await anyio.lowlevel.checkpoint()
+        assert isinstance(event, RetryEvent)
         heard.append(event)
 
     before = event_listener.set(listen)

@@ -4,41 +4,30 @@ import math
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import anyio
 
 from rig.agent.history import prepare, read_history
 from rig.agent.reasoning_budget import reasoning_budget
 from rig.client import settings
-from rig.client.context_search import discover_context
-from rig.client.detection import detect_dialect
-from rig.client.embeddings import embedder
 from rig.client.fair_slots import FairSlots
 from rig.client.loop_watch import LoopWatch
 from rig.client.per_loop import PerLoop
-from rig.client.probe import check_probe, probe_request
-from rig.client.probes.cache import CACHE_S, endpoint_name
-from rig.client.probes.line import Line
-from rig.client.probes.profile import EndpointProfile
-from rig.client.probes.profiler import Profiler
-from rig.client.probes.survey import BUDGET_S, OnProbe, survey_tools
-from rig.client.probes.tool_surface import ToolSurface
+from rig.client.probes.limits import BUDGET_S, CACHE_S
 from rig.client.reply_stream import ClientReplyStream
 from rig.client.requester import HTTPRequester
 from rig.client.running import RunMixin
 from rig.client.thinking import ThinkingModels, thinking_key
-from rig.client.tokens import TokenCounter
 from rig.client.url import host_of, normalise_base_url
-from rig.client.windows import WindowFinder
 from rig.errors import InvalidRequestError
 from rig.events import RetryEvent
 from rig.messages import Message
 from rig.model import ChatOptions, ChatRequest, Reply, ReplyStream, ToolSpec
 from rig.text.repetition import RepetitionGuard
-from rig.text.salvage import OfferedTool
 from rig.transport.http import HTTP, MAX_RESPONSE_BYTES, Response, StreamResponse, Timeouts
 from rig.transport.retry import RetryPolicy, retrying
 from rig.version import VERSION
@@ -46,11 +35,18 @@ from rig.wire.chat_stream import RAW_FACTOR
 from rig.wire.decode import decode_models
 from rig.wire.dialect import Dialect
 from rig.wire.dialects import dialect_named, dialect_of
-from rig.wire.embeddings import Vector, checked_texts
 from rig.wire.encode import request_headers
 from rig.wire.faults import error_from_response
 from rig.wire.salvaged import offered
 from rig.wire.wires import Decode, Wire, key_headers, wire_of
+
+if TYPE_CHECKING:  # loaded with the first question that is no chat
+    from rig.client.inquiry import Inquiry
+    from rig.client.probes.profile import EndpointProfile
+    from rig.client.probes.survey import OnProbe
+    from rig.client.probes.tool_surface import ToolSurface
+    from rig.text.salvage import OfferedTool
+    from rig.wire.embeddings import Vector
 
 USER_AGENT = f"rig/{VERSION}"
 
@@ -150,9 +146,7 @@ class Client(RunMixin):
             max_response_bytes=max_response_bytes,
         )
         self._requester = HTTPRequester(self._http, url, self._asking)
-        self._tokens = TokenCounter(self._requester)
-        self._windows = WindowFinder(self._requester)
-        self._profiler = Profiler(endpoint_name(url))
+        self._url = url
 
     def __repr__(self) -> str:
         return f"Client(model={self.default_model!r})"
@@ -216,7 +210,7 @@ class Client(RunMixin):
 
     @asynccontextmanager
     async def _stream(
-        self, request: ChatRequest, policy: RetryPolicy, tools: Sequence[OfferedTool] = ()
+        self, request: ChatRequest, policy: RetryPolicy, tools: Sequence["OfferedTool"] = ()
     ) -> AsyncGenerator[ReplyStream]:
         sendable = self._encoded(request, stream=True)
         started = anyio.current_time()
@@ -273,7 +267,7 @@ class Client(RunMixin):
             UnauthorizedError: the server tells nothing without the right key.
             RigError: it could not be reached.
         """
-        return await detect_dialect(self._requester, self._host)
+        return await self._inquiry.detect_dialect()
 
     async def probe_tool_calling(self, model: str | None = None) -> None:
         """Check with one request, never repeated, that the model calls a tool it is told to call.
@@ -286,10 +280,9 @@ class Client(RunMixin):
             OutputLimitError: it used up the probe's tokens first, thinking for example.
             RigError: the endpoint failed or refused the request.
         """
-        request = probe_request(self.named_model(model))
-        await check_probe(self._complete(request, RetryPolicy.off()))
+        await self._inquiry.probe_tool_calling(self.named_model(model))
 
-    async def probe_tool_surface(self, model: str | None = None) -> ToolSurface:
+    async def probe_tool_surface(self, model: str | None = None) -> "ToolSurface":
         """See what the endpoint does with arguments of tool calls and with grammars.
 
         Six texts that parsers and templates are known to spoil are sent through an argument and back,
@@ -299,7 +292,7 @@ class Client(RunMixin):
         Args:
             model: the model to probe; the client's own when None.
         """
-        return await survey_tools(self._line(), self.named_model(model))
+        return await self._inquiry.probe_tool_surface(self.named_model(model))
 
     async def profile(
         self,
@@ -309,8 +302,8 @@ class Client(RunMixin):
         cache: Path | None = None,
         max_age_s: float = CACHE_S,
         budget_s: float = BUDGET_S,
-        on_probe: OnProbe | None = None,
-    ) -> EndpointProfile:
+        on_probe: "OnProbe | None" = None,
+    ) -> "EndpointProfile":
         """Measure what the endpoint does with a model: tools, formats, thoughts, limits, speed.
 
         Some thirty short requests at temperature 0, one after the other, none repeated, as this client
@@ -335,8 +328,7 @@ class Client(RunMixin):
             UnauthorizedError: the endpoint wants another key.
             RigError: it could not be reached.
         """
-        return await self._profiler.profile(
-            self._line(),
+        return await self._inquiry.profile(
             self.named_model(model),
             refresh=refresh,
             cache=cache,
@@ -351,7 +343,7 @@ class Client(RunMixin):
         Args:
             model: the model's name; the client's own when None, and most servers need none.
         """
-        return await self._tokens.has_tokenizer(model or self.default_model)
+        return await self._inquiry.tokens.has_tokenizer(model or self.default_model)
 
     async def count_tokens(self, text: str, model: str | None = None) -> int | None:
         """The number of tokens of a text, counted by the endpoint's own tokenizer; never repeated.
@@ -364,7 +356,7 @@ class Client(RunMixin):
             The count; None where the endpoint has no tokenizer, or it gave no count in time: then
             estimate, and go on.
         """
-        return await self._tokens.count_text(text, model or self.default_model)
+        return await self._inquiry.tokens.count_text(text, model or self.default_model)
 
     async def count_prompt(
         self,
@@ -391,7 +383,7 @@ class Client(RunMixin):
         turns = read_history(messages)
         if system:
             turns = (Message(role="system", content=system), *turns)
-        count = await self._tokens.count_prompt(
+        count = await self._inquiry.tokens.count_prompt(
             prepare(turns), tuple(tools), model or self.default_model
         )
         return None if count is None else count.tokens
@@ -406,7 +398,7 @@ class Client(RunMixin):
             The window of a request; of a model that is not loaded yet, the most it can have. None
             where the endpoint does not say.
         """
-        return await self._windows.find(model or self.default_model)
+        return await self._inquiry.windows.find(model or self.default_model)
 
     async def discover_context(self, model: str | None = None) -> int:
         """Find out how long a prompt the endpoint takes, by sending longer and longer ones.
@@ -424,7 +416,7 @@ class Client(RunMixin):
         Raises:
             RigError: a request failed for another reason than its length.
         """
-        return await discover_context(self.complete, self.named_model(model))
+        return await self._inquiry.discover_context(self.named_model(model))
 
     async def reasoning_budget(
         self,
@@ -457,7 +449,9 @@ class Client(RunMixin):
         prompt_tokens = await self.count_prompt(messages, tools, system, model)
         return reasoning_budget(window=window, prompt_tokens=prompt_tokens, reserve=reserve)
 
-    async def embed(self, texts: Sequence[str], *, model: str | None = None) -> tuple[Vector, ...]:
+    async def embed(
+        self, texts: Sequence[str], *, model: str | None = None
+    ) -> "tuple[Vector, ...]":
         """The vectors of some texts, in their order. Repeated as chat requests are.
 
         Args:
@@ -472,6 +466,9 @@ class Client(RunMixin):
             ProtocolError: the answer does not hold exactly one vector of numbers for each text.
             RigError: the request was refused, or no usable answer came.
         """
+        from rig.client.embeddings import embedder  # noqa: PLC0415 few clients embed
+        from rig.wire.embeddings import checked_texts  # noqa: PLC0415 the same
+
         checked = checked_texts(texts)
         if not checked:
             return ()
@@ -487,7 +484,7 @@ class Client(RunMixin):
         return await retrying(attempt, self._retry, on_retry=self._on_retry)
 
     async def _complete(
-        self, request: ChatRequest, policy: RetryPolicy, tools: Sequence[OfferedTool] = ()
+        self, request: ChatRequest, policy: RetryPolicy, tools: Sequence["OfferedTool"] = ()
     ) -> Reply:
         """One reply.
 
@@ -514,15 +511,19 @@ class Client(RunMixin):
             attempt, policy, on_retry=self._on_retry, greedy=request.options.greedy
         )
 
-    def _line(self) -> Line:
-        """What the probes need of this client: everything sent once, never repeated."""
-        return Line(
+    @cached_property
+    def _inquiry(self) -> "Inquiry":
+        """Everything that is asked beside the chat."""
+        from rig.client.inquiry import Inquiry  # noqa: PLC0415 a third of the modules of a client
+
+        return Inquiry(
+            self._requester,
+            url=self._url,
+            host=self._host,
+            complete=lambda request: self._complete(request, RetryPolicy.off()),
+            search=self.complete,
             send=self._send_once,
             stream=lambda request: self._stream(request, RetryPolicy.off()),
-            requester=self._requester,
-            tokens=self._tokens,
-            window=self._windows.find,
-            detect=self.detect_dialect,
             dialect_for=self._dialect_for,
         )
 
@@ -601,7 +602,7 @@ class Client(RunMixin):
         *,
         started: float,
         sent: float,
-        tools: Sequence[OfferedTool],
+        tools: Sequence["OfferedTool"],
     ) -> ClientReplyStream:
         key = thinking_key(sendable.request)
         chat = sendable.wire.stream(

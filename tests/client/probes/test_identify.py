@@ -15,9 +15,9 @@ from rig.testing import Answer, FakeBackend, answer, faults, repeat
 async def found(serve: Any, kind: str) -> Facts:
     served = serve(kind)
     async with served.client() as client:
-        facts = await identify(client._line(), "m")
-        facts = await look_at_template(client._line(), facts, "m")
-        facts = await look_further(client._line(), facts, "m")
+        facts = await identify(client._inquiry.line, "m")
+        facts = await look_at_template(client._inquiry.line, facts, "m")
+        facts = await look_further(client._inquiry.line, facts, "m")
     assert served.asked == []
     return facts
 
@@ -57,7 +57,7 @@ async def facts_of(*answers: Answer, **routes: Answer) -> Facts:
         routes={f"/{path}": told for path, told in routes.items()},
     )
     async with httpx.AsyncClient(transport=backend.transport) as door:
-        return await identify(Client(backend.url, model="m", http_client=door)._line(), "m")
+        return await identify(Client(backend.url, model="m", http_client=door)._inquiry.line, "m")
 
 
 async def test_a_server_that_is_loading_says_so() -> None:

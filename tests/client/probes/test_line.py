@@ -35,7 +35,7 @@ async def serving(scripted: Answer, **options: Any) -> AsyncGenerator[tuple[Clie
 
 async def observed(scripted: Answer, **how: Any) -> tuple[Observed, FakeBackend]:
     async with serving(scripted) as (client, backend):
-        seen = await observe(client._line(), REQUEST, timeout_s=5, **how)
+        seen = await observe(client._inquiry.line, REQUEST, timeout_s=5, **how)
     return seen, backend
 
 
@@ -86,7 +86,7 @@ async def test_an_option_the_dialect_can_not_say_is_seen_and_nothing_is_sent() -
             max_tokens=8,
             options=type(REQUEST.options)(grammar='root ::= "yes"'),
         )
-        seen = await observe(client._line(), request, timeout_s=5)
+        seen = await observe(client._inquiry.line, request, timeout_s=5)
     assert seen.failure is not None
     assert seen.failure.unsendable
     assert seen.refused
@@ -120,7 +120,7 @@ async def test_a_stream_is_left_after_some_pieces_and_looked_at_before_that() ->
             assert not backend.requests[0].disconnected.is_set()
 
         seen = await observe(
-            client._line(), REQUEST, timeout_s=5, streamed=True, leave_after=2, leaving=look
+            client._inquiry.line, REQUEST, timeout_s=5, streamed=True, leave_after=2, leaving=look
         )
         assert backend.requests[0].disconnected.is_set()
     assert seen.left

@@ -8,9 +8,10 @@ import pytest
 
 from rig import Client
 from rig.client.probes.finding import NOT_MEASURED
+from rig.client.probes.limits import BUDGET_S
 from rig.client.probes.profile import EndpointProfile
 from rig.client.probes.running import GONE_S
-from rig.client.probes.survey import BUDGET_S, PROBE_TIMEOUT_S
+from rig.client.probes.survey import PROBE_TIMEOUT_S
 from rig.testing import Answer, FakeBackend, Pause, ReceivedRequest, answer, faults, repeat, reply
 
 pytestmark = pytest.mark.parametrize("anyio_backend", ["trio-autojump"], indirect=True)

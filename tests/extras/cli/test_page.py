@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from rig.client.probes import EndpointProfile, Finding
+from rig.client.probes.finding import Finding
+from rig.client.probes.profile import EndpointProfile
 from rig.extras.cli.failures import Failure
 from rig.extras.cli.page import write_page
 from rig.extras.cli.report import Report

@@ -5,7 +5,8 @@ from typing import Any, Literal, get_args, get_origin
 
 import pytest
 
-from rig.client.probes import EndpointProfile, Finding
+from rig.client.probes.finding import Finding
+from rig.client.probes.profile import EndpointProfile
 from rig.extras.cli.properties import PROPERTIES, rows, unmeasured
 
 FINDINGS = {

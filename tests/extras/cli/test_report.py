@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from rig.client.probes import EndpointProfile, Finding
+from rig.client.probes.finding import Finding
+from rig.client.probes.profile import EndpointProfile
 from rig.extras.cli.failures import Failure
 from rig.extras.cli.report import EXIT_CODES, REPORT_FORMAT, Report
 

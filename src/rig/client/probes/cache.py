@@ -21,10 +21,6 @@ from rig.client.probes.facts import Facts
 from rig.client.probes.profile import PROFILE_FORMAT, EndpointProfile
 from rig.messages import as_array, as_object
 
-CACHE_S: Final = 86_400.0
-"""Seconds a profile is believed: a day. A server that was started with other flags seldom says so, and a
-profile costs less than a minute."""
-
 MAX_CACHE_BYTES: Final = 8 << 20
 """Bytes of a file that are read. A profile is 10 KB, a list of 200 models in it included."""
 

@@ -7,18 +7,12 @@ import anyio.to_thread
 
 from rig.client.findings import MAX_MODELS
 from rig.client.per_loop import PerLoop
-from rig.client.probes.cache import (
-    CACHE_S,
-    cache_key,
-    is_fresh,
-    read_profile,
-    utc_now,
-    write_profile,
-)
+from rig.client.probes.cache import cache_key, is_fresh, read_profile, utc_now, write_profile
 from rig.client.probes.identify import IDENTIFY_TIMEOUT_S, identify
+from rig.client.probes.limits import BUDGET_S, CACHE_S
 from rig.client.probes.line import Line
 from rig.client.probes.profile import EndpointProfile
-from rig.client.probes.survey import BUDGET_S, FIRST, TOTAL, OnProbe, Survey
+from rig.client.probes.survey import FIRST, TOTAL, OnProbe, Survey
 from rig.errors import InvalidRequestError
 
 

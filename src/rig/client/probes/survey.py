@@ -12,6 +12,7 @@ from rig.client.probes.facts import Facts
 from rig.client.probes.identify import look_at_template, look_further
 from rig.client.probes.judge import judge_profile
 from rig.client.probes.known import Known
+from rig.client.probes.limits import BUDGET_S
 from rig.client.probes.line import Line, observe
 from rig.client.probes.observed import Observed
 from rig.client.probes.plan import ABORT, STEPS, SURFACE, Step, tokens_per_s
@@ -28,10 +29,6 @@ thinks has room for 500 more on a graphics card."""
 
 SURFACE_TIMEOUT_S = 60.0
 """The same where only the tool surface is probed, and no budget bounds the whole."""
-
-BUDGET_S = 55.0
-"""Seconds for a whole profile, so that it stays below a minute. A healthy server with a small model needs
-10 to 30; what is not reached is not measured, and says so."""
 
 MAX_COUNTER_BYTES = 4 << 20
 """Bytes that are read of a server's counters. vLLM's are 100 KB; llama.cpp's slots may hold prompts."""

@@ -12,7 +12,7 @@ from typing import Final
 import anyio
 
 from rig.client import Client
-from rig.client.probes import EndpointProfile
+from rig.client.probes.profile import EndpointProfile
 from rig.client.probes.survey import OnProbe
 from rig.errors import RigError
 from rig.extras.cli.choosing import Chosen, Offer

@@ -9,7 +9,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from rig.client.probes import Advice, EndpointProfile
+from rig.client.probes.advice import Advice
+from rig.client.probes.profile import EndpointProfile
 from rig.extras.cli.clean import shown, shown_name
 from rig.extras.cli.failures import Failure
 from rig.extras.cli.properties import Row, rows, unmeasured

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
-from rig.client.probes import EndpointProfile, Finding
+from rig.client.probes.finding import Finding
+from rig.client.probes.profile import EndpointProfile
 from rig.extras.cli.clean import shown, shown_name
 from rig.messages import as_array
 

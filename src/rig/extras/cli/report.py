@@ -7,7 +7,8 @@ from typing import Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict
 
-from rig.client.probes import Advice, EndpointProfile, advise
+from rig.client.probes.advice import Advice, advise
+from rig.client.probes.profile import EndpointProfile
 from rig.extras.cli.choosing import Chosen
 from rig.extras.cli.failures import Failure
 from rig.version import VERSION
