@@ -17,6 +17,7 @@ LATER = [
     "rig.client.inquiry",
     "rig.client.probes.judge",
     "rig.client.session",
+    "rig.gateway.pool",
     "rig.testing",
 ]
 """A program that only chats needs none of these."""
