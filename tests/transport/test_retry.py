@@ -135,6 +135,7 @@ FINAL: dict[str, RigError] = {
     "idle": RequestTimeoutError("late", reason="idle"),
     "write timed out": RequestTimeoutError("late", reason="write"),
     "total": RequestTimeoutError("late", reason="total"),
+    "no slot in time": RequestTimeoutError("late", reason="queue"),
     "cut after text": cut("Hel"),
     "cut after a call": cut(tool_calls=(ToolCall(id="1", name="f", arguments="{}"),)),
     "not http": ProtocolError("odd", reason="status_line"),
@@ -368,6 +369,18 @@ def test_an_error_that_is_final_after_waits_closes_their_story() -> None:
         3,
         400,
     )
+
+
+@pytest.mark.parametrize("policy", [RetryPolicy(), RetryPolicy.off()], ids=["on", "off"])
+def test_a_request_that_got_no_slot_counts_as_none(policy: RetryPolicy) -> None:
+    error = RequestTimeoutError("late", reason="queue")
+    first = ask(error, policy)
+    assert isinstance(first, GiveUp)
+    assert (first.event, first.progress.attempts) == (None, 0)
+    later = ask(error, policy, attempts=2)
+    assert isinstance(later, GiveUp)
+    assert later.event is not None
+    assert (later.event.kind, later.event.attempt, later.progress.attempts) == ("giveup", 2, 2)
 
 
 QUEUE = Backpressure(capacity=4, in_flight=4, waiting=2)
