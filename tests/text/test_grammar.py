@@ -12,9 +12,10 @@ from pydantic_core import from_json
 
 from rig.errors import InvalidRequestError
 from rig.text.arguments import read_arguments
+from rig.text.duplicate_keys import duplicate_keys
 from rig.text.gbnf import MAX_GRAMMAR_CHARS, literal
 from rig.text.grammar import grammar_for, json_call_grammar, json_grammar
-from rig.text.heredoc import parse_heredoc, render_call
+from rig.text.heredoc import HeredocCall, parse_heredoc, render_call
 from rig.text.json_calls import parse_json_calls, render_json_call
 
 Schema = dict[str, Any]
@@ -121,14 +122,92 @@ SCHEMAS: dict[str, Schema] = {
         "anyOf": [{"required": ["a"]}, {"required": ["b"]}],
     },
     "undeclared": {"type": "object", "required": ["x"]},
+    "objects_in_arrays": an_object(
+        {
+            "rows": {
+                "type": "array",
+                "minItems": 1,
+                "maxItems": 3,
+                "items": an_object(
+                    {"x": TEXT, "y": {"type": "array", "items": an_object({"z": INTEGER}, ("z",))}},
+                    ("x",),
+                    additionalProperties=False,
+                ),
+            }
+        },
+        ("rows",),
+    ),
+    "marks_in_enums": an_object(
+        {
+            "e": {
+                "enum": [
+                    'say "hi"',
+                    "it's",
+                    "a\\b\\",
+                    "~~~md",
+                    "```",
+                    "@@end",
+                    "x\r\n@@call t\n",
+                    "\u2028",
+                    "",
+                    [],
+                    {},
+                ]
+            }
+        },
+        ("e",),
+    ),
+    "optional_references": {
+        **an_object(
+            {
+                "n": {"anyOf": [{"$ref": "#/$defs/Node"}, {"type": "null"}], "default": None},
+                "s": {"anyOf": [TEXT, {"type": "null"}]},
+            },
+            ("n",),
+        ),
+        "$defs": {
+            "Node": an_object(
+                {"v": INTEGER, "next": {"anyOf": [{"$ref": "#/$defs/Node"}, {"type": "null"}]}},
+                ("v", "next"),
+            )
+        },
+    },
+    "odd_bounds": an_object(
+        {
+            "a": {"type": "integer", "minimum": 1.5, "maximum": 3.5},
+            "b": {"type": "integer", "exclusiveMinimum": -1, "exclusiveMaximum": 1},
+            "c": {"type": "integer", "minimum": -1000000, "maximum": 99},
+        },
+        ("a", "b", "c"),
+    ),
+    "odd_keys": an_object(
+        {"a b": TEXT, "": INTEGER, "~~~": INTEGER, "@@end": INTEGER, "null": TEXT},
+        ("a b", "@@end"),
+        additionalProperties=INTEGER,
+    ),
+    "references_to_nothing": an_object(
+        {"a": {"$ref": "#/$defs/Gone"}, "b": {"enum": []}}, ("a", "b")
+    ),
 }
 TOOLS = [Tool(name, schema) for name, schema in SCHEMAS.items()]
 by_name = pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 
 
+OPEN = frozenset({"additional", "mapping", "nested", "odd_keys", "references_to_nothing"})
+"""Schemas with keys of any name."""
+UNCHECKED = frozenset({"references_to_nothing"})
+"""Schemas no validator takes: any value is allowed then."""
+
+
 def check(arguments: str, tool: Tool) -> None:
     assert read_arguments(arguments).text == arguments, "strict JSON, nothing to repair"
-    jsonschema.validate(from_json(arguments), {"type": "object", **tool.input_schema})
+    if tool.name not in UNCHECKED:
+        jsonschema.validate(from_json(arguments), {"type": "object", **tool.input_schema})
+
+
+def is_ambiguous(call: HeredocCall) -> bool:
+    """Whether a key was made twice, as no grammar can rule out where a schema allows any key."""
+    return call.kind == "malformed" and duplicate_keys(call.arguments) == "different"
 
 
 def samples(grammar: Grammar, count: int) -> list[str]:
@@ -142,10 +221,14 @@ def test_every_call_the_grammar_makes_is_read_and_fits_its_schema(
 ) -> None:
     for text in samples(read_grammar(grammar_for([tool], text="none")), 60):
         reply = parse_heredoc(text, names=[tool.name])
-        assert (reply.problem, reply.text) == ("", "")
-        assert 1 <= len(reply.calls) <= 4
-        for call in reply.calls:
+        assert (reply.problem, reply.text) in {("", ""), ("malformed", "")}
+        assert 1 <= len(reply.written) <= 4
+        assert reply.alone
+        for call in reply.written:
             assert call.name == tool.name
+            if is_ambiguous(call):
+                assert tool.name in OPEN
+                continue
             check(call.arguments, tool)
 
 
@@ -155,12 +238,12 @@ def test_every_reply_the_grammar_makes_is_prose_and_calls(text: Any, read_gramma
     seen: set[str] = set()
     for written in samples(read_grammar(grammar_for(TOOLS, text=text)), 150):
         reply = parse_heredoc(written, names=tools)
-        assert reply.problem == ""
-        seen.add(f"{bool(reply.text)} {bool(reply.calls)}")
-        if not reply.calls:
+        seen.add(f"{bool(reply.text)} {bool(reply.written)}")
+        if not reply.written:
             assert reply.text == written.strip()
-        for call in reply.calls:
-            check(call.arguments, tools[call.name])
+        for call in reply.written:
+            if not is_ambiguous(call):
+                check(call.arguments, tools[call.name])
     both = {"True False", "False True"}
     assert seen == (both | {"True True"} if text == "any" else both)
 
@@ -169,7 +252,9 @@ def test_every_reply_the_grammar_makes_is_prose_and_calls(text: Any, read_gramma
 def test_the_grammar_makes_what_is_rendered_for_the_history(tool: Tool, read_grammar: Read) -> None:
     grammar = read_grammar(grammar_for([tool]))
     for text in samples(read_grammar(grammar_for([tool], text="none", max_calls=1)), 15):
-        (call,) = parse_heredoc(text).calls
+        (call,) = parse_heredoc(text).written
+        if is_ambiguous(call):
+            continue
         for indent in (None, 2):
             arguments = json.dumps(from_json(call.arguments), ensure_ascii=False, indent=indent)
             assert grammar.fits(render_call(call.name, arguments) + "\n")
@@ -180,6 +265,9 @@ def test_json_calls_of_the_grammar_are_read_too(tool: Tool, read_grammar: Read) 
     grammar = read_grammar(json_call_grammar([tool], text=False))
     for text in samples(grammar, 40):
         (call,) = parse_json_calls(text, names=[tool.name]).written
+        if is_ambiguous(call) or "duplicate_key" in call.repairs:
+            assert tool.name in OPEN
+            continue
         assert call.repairs == ()
         check(call.arguments, tool)
         assert grammar.fits(render_json_call(call.name, call.arguments))

@@ -42,11 +42,12 @@ CALL_B = HeredocCall(name="b", arguments="{}")
             "",
         ),
         *[
-            (text, [HeredocCall(name="a", arguments=text, kind="malformed")], "")
-            for text in (
-                '{"name": "a", "arguments": {"x": 1, "x": 2}}',
-                '{"name": "a", "arguments": {"x": 1}, "arguments": {"x": 2}}',
-                '{"name": "b", "name": "a", "arguments": {}}',
+            (text, [HeredocCall(name="a", arguments=arguments or text, kind="malformed")], "")
+            for text, arguments in (
+                ('{"name": "a", "arguments": {"x": 1, "x": 2}}', '{"x": 1, "x": 2}'),
+                ('{"arguments": {"x": 1, "x": 2}, "name": "a"}', ""),
+                ('{"name": "a", "arguments": {"x": 1}, "arguments": {"x": 2}}', ""),
+                ('{"name": "b", "name": "a", "arguments": {}}', ""),
             )
         ],
         (f"So:\n```python\nx\n```\n{A}\n", [CALL_A], "So:\n```python\nx\n```"),

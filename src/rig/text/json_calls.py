@@ -15,7 +15,7 @@ from rig.text.duplicate_keys import DUPLICATE_KEY, duplicate_keys
 from rig.text.heredoc import HeredocCall, HeredocReply
 from rig.text.json_builder import build_json
 from rig.text.json_loose import scan_loose
-from rig.text.json_scanner import ScanKind
+from rig.text.json_scanner import ScanKind, scan_json
 from rig.text.tool_list import PromptTool, tool_list
 
 MAX_CALL_DEPTH: Final = 100
@@ -29,6 +29,7 @@ _FRAME: Final = r"(?:[\s\[\],;]|</?tool_calls?>)*+"
 _FILLER = re.compile(_FRAME)
 _FRAME_LINES = re.compile(r"(?:[ \t\r]*+(?:(?:[\[\],;]|</?tool_calls?>)[ \t\r]*+)?(?:\n|\Z))++")
 _HEAD = re.compile(r'\{\s*"name"\s*:\s*"(?P<name>[A-Za-z0-9_\-]{1,64})"\s*(?:,|\Z)')
+_ARGUMENTS = re.compile(r'\{\s*"name"\s*:\s*"[A-Za-z0-9_\-]{1,64}"\s*,\s*"arguments"\s*:\s*')
 _NAME = re.compile(r"[A-Za-z0-9_\-]{1,64}")
 _KEYS: Final = frozenset({"name", "arguments"})
 
@@ -156,7 +157,7 @@ class _Reader:
             return None
         twice = duplicate_keys(text)
         if twice == "different":
-            return HeredocCall(name=name, arguments=text, kind="malformed")
+            return HeredocCall(name=name, arguments=_arguments(text), kind="malformed")
         if twice == "equal":
             repairs = (*repairs, DUPLICATE_KEY)
         arguments = value["arguments"]
@@ -176,6 +177,18 @@ class _Reader:
 
     def _is_offered(self, name: str) -> bool:
         return bool(_NAME.fullmatch(name)) and (self.names is None or name in self.names)
+
+
+def _arguments(text: str) -> str:
+    """The text of a call's arguments, of the whole call where that can't be told.
+
+    Args:
+        text: the strict JSON of a call, as it was written.
+    """
+    head = _ARGUMENTS.match(text)
+    inside = text[head.end() : -1].rstrip() if head else ""
+    scan = scan_json(inside)
+    return inside if scan.kind == "complete" and scan.end == len(inside) else text
 
 
 def _without_frame(text: str, *, is_behind: bool) -> str:
