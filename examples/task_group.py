@@ -7,7 +7,7 @@ import sys
 
 import anyio
 
-from rig import Client, RigError
+from rig import Client, RetryPolicy, RigError
 
 
 async def main(base_url: str, model: str, count: int = 1000) -> dict[int, str]:
@@ -21,7 +21,11 @@ async def main(base_url: str, model: str, count: int = 1000) -> dict[int, str]:
         else:
             answers[number] = result.text
 
-    async with Client(base_url, slots=4) as client, anyio.create_task_group() as tasks:
+    patient = RetryPolicy(budget_s=3600)  # an hour for each call, its wait for a slot included
+    async with (
+        Client(base_url, slots=4, retry=patient) as client,
+        anyio.create_task_group() as tasks,
+    ):
         for number in range(count):
             tasks.start_soon(one, client, number)
     return answers

@@ -64,6 +64,15 @@ async def test_task_group_answers_every_question() -> None:
     assert backend.connections.opened <= 4
 
 
+async def test_a_question_goes_before_a_batch() -> None:
+    backend = FakeBackend(repeat(reply("Done.")))
+    async with backend.serve():
+        done = await load("shared_slots").main(backend.url, "fake", 12)
+    assert sorted(done) == sorted(["the question", *(f"document {n}" for n in range(12))])
+    assert done.index("the question") <= 3  # after those under way at most
+    assert backend.connections.opened <= 2
+
+
 async def test_typed_output_is_parsed() -> None:
     backend = FakeBackend(reply('Sure: {"customer": "ACME Ltd", "total": 39}'))
     module = load("typed_output")
