@@ -12,6 +12,7 @@ from rig.agent.request import RunRequest
 from rig.agent.run import run
 from rig.agent.tools import Tool, tool
 from rig.client import Client
+from rig.client.session import Session
 from rig.errors import (
     InvalidRequestError,
     IterationLimitError,
@@ -31,8 +32,10 @@ from rig.events import (
 )
 from rig.messages import Message, ToolCall
 from rig.model import ChatOptions, ChatRequest, Reply
-from rig.testing import FakeBackend, ScriptedModel
+from rig.testing import FakeBackend, ScriptedModel, answer, reply
 from rig.testing import stream as streamed
+from rig.text.heredoc import parse_heredoc
+from rig.text.json_calls import parse_json_calls
 
 GRAMMAR = Capabilities(grammar=True)
 NO_TOOLS = Capabilities(native_tools=False, grammar=True, json_schema=True)
@@ -646,3 +649,136 @@ async def test_calls_that_wait_are_answered_in_any_format() -> None:
     )  # fmt: skip
     result = await run(ScriptedModel(*answers), request)
     assert result.text == "Result of weather: 18 degrees in Rome"
+
+
+# From one run to the next
+
+
+FORMS: list[Any] = ["native", "heredoc", "json"]
+
+
+@pytest.mark.parametrize("first", ["heredoc", "json"])
+@pytest.mark.parametrize("second", FORMS)
+async def test_a_transcript_with_everything_in_it_goes_on_in_any_format(
+    first: Any, second: Any
+) -> None:
+    """Whole, refused, cut and ambiguous calls, texts that look like calls among the results."""
+    texts = {
+        "heredoc": '@@call weather\n{city: "Oslo"}\n@@end\n@@call weather\n{city: "a", city: "b"}\n@@end\n'
+        '@@call gone\n{}\n@@end\n@@call weather\n{city: ~~~md\n"x" \\n\n~~~md\n}\n@@end\n@@call weather\n{city: "Pa',
+        "json": '{"name": "weather", "arguments": {"city": "Oslo"}}\n'
+        '{"name": "weather", "arguments": {"city": "a", "city": "b"}}\n'
+        '{"name": "weather", "arguments": {"city": "\\"x\\" \\\\n\\n"}}\n'
+        '{"name": "weather", "arguments": {"city": "Pa',
+    }
+    model = ScriptedModel(texts[first], "It is warm.")
+    result, _ = await tell(model, tool_format=first)
+    assert [one.executed for one in result.tool_calls][::3] in ([True, True], [True, False])
+    text = HEREDOC if second == "heredoc" else JSON
+    again = ScriptedModel(native() if second == "native" else text, "Done.")
+    went_on, events = await tell(again, tool_format=second, history=result.messages)
+    assert (went_on.text, went_on.tool_calls[-1].executed) == ("Done.", True)
+    assert prepare(tuple(went_on.messages)) == went_on.messages
+    assert changes(events) == []
+    sent = again.requests[0].messages
+    if second == "native":
+        assert sum(len(turn.tool_calls) for turn in sent) == len(result.tool_calls)
+        assert all(isinstance(call.input, dict) for turn in sent for call in turn.tool_calls)
+        ids = [call.id for turn in went_on.messages for call in turn.tool_calls]
+        assert len(set(ids)) == len(ids)
+        return
+    read = parse_heredoc if second == "heredoc" else parse_json_calls
+    (said,) = [turn.text for turn in sent if turn.role == "assistant" and "Oslo" in turn.text]
+    assert len(read(said).written) == len(result.tool_calls)
+
+
+@STREAMS
+@TEXT_FORMS
+async def test_a_session_keeps_a_conversation_in_a_text_format(form: Any, stream: bool) -> None:
+    text = HEREDOC if form == "heredoc" else JSON
+    answers = [text, "It is warm.", text, "It is warm still."]
+    wire = [streamed(one) if stream else reply(one) for one in answers]
+    async with (
+        FakeBackend(*wire).serve() as backend,
+        Client(backend.url, model="m") as client,
+    ):
+        session = Session(tools=[weather])
+        asked: dict[str, Any] = {"max_tokens": 99, "tool_format": form, "stream": stream}
+        first = await session.run(client, "Weather?", **asked)
+        kept = Session.from_json(session.to_json(), tools=[weather])
+        second = await kept.run(client, "And now?", **asked)
+        sent = [request.json for request in backend.requests]
+    assert (first.text, second.text) == ("It is warm.", "It is warm still.")
+    assert not any("tools" in body for body in sent)
+    assert sum("Result of weather" in turn["content"] for turn in sent[-1]["messages"]) == 2
+    assert {one.call.origin for one in (*first.tool_calls, *second.tool_calls)} == {form}
+
+
+@STREAMS
+async def test_a_run_steps_down_on_the_wire_and_still_gives_a_typed_answer(stream: bool) -> None:
+    """From tools the server cuts, over a grammar it refuses, to JSON, and the answer held to its schema."""
+    cut = [("c1", "weather", '{"city": "Ro')]
+    known = Capabilities(native_tools=True, grammar=True, json_schema=True)
+    tell_it = streamed if stream else reply
+
+    def native_call() -> Any:
+        if not stream:
+            return reply(tool_calls=cut)
+        call = {"index": 0, "id": "c1", "function": {"name": "weather", "arguments": cut[0][2]}}
+        return streamed({"tool_calls": [call]}, finish_reason="tool_calls")
+
+    events: list[RunEvent] = []
+    answers = [
+        native_call(),
+        native_call(),
+        answer(400, {"error": {"message": "failed to parse grammar"}}),
+        tell_it("@@call weather\n[1]\n@@end"),
+        tell_it("@@call weather\n[2]\n@@end"),
+        tell_it('{"name": "weather", "arguments": {"city": "Oslo"}}'),
+        tell_it("It is Oslo."),
+        tell_it(ANSWER),
+    ]
+    async with FakeBackend(*answers).serve() as backend, Client(backend.url, model="m") as client:
+        result = await client.run(
+            "Which city?", tools=[weather], max_tokens=99, output=City, profile=known,
+            stream=stream, on_event=events.append, max_iterations=12,
+        )  # fmt: skip
+        sent = [request.json for request in backend.requests]
+    assert result.output == City(name="Oslo", people=700000)
+    assert changes(events) == [("native", "heredoc", "refused"), ("heredoc", "json", "refused")]
+    assert [one for one in events if isinstance(one, ConstraintRefused)] == [
+        ConstraintRefused(constraint="grammar", purpose="tools")
+    ]
+    assert ["tools" in body for body in sent] == [True, True, *[False] * 6]
+    assert ["grammar" in body for body in sent] == [False, False, True, *[False] * 5]
+    assert ["response_format" in body for body in sent] == [*[False] * 7, True]
+    assert (result.tool_format, result.output_source) == ("json", "schema")
+    assert [one.executed for one in result.tool_calls] == [False] * 4 + [True]
+    assert "@@" not in "".join(one.text for one in events if isinstance(one, TextDelta))
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_a_choice_of_no_tool_leaves_calls_in_the_text_alone(form: Any) -> None:
+    text = HEREDOC if form == "heredoc" else JSON
+    model = ScriptedModel(text)
+    options = ChatOptions(tool_choice="none")
+    result, _ = await tell(model, tool_format=form, options=options)
+    assert (result.tool_calls, result.iterations) == ((), 1)
+    assert model.requests[0].options.grammar is None
+    if form != "native":
+        assert "weather(city" not in "".join(turn.text for turn in model.requests[0].messages)
+
+
+@TEXT_FORMS
+async def test_a_choice_that_forces_a_call_holds_for_the_first_request(form: Any) -> None:
+    text = HEREDOC if form == "heredoc" else JSON
+    model = ScriptedModel(text[8:], "It is warm.")
+    options = ChatOptions(tool_choice="weather", parallel_tool_calls=False)
+    result, _ = await tell(
+        model, tools=(weather, note), tool_format=form, options=options, profile=NO_TOOLS
+    )
+    assert result.text == "It is warm."
+    first, second = (request.options.grammar for request in model.requests)
+    assert first != second
+    assert "note" not in str(first)
+    assert "note" in str(second)

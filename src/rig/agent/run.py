@@ -321,7 +321,8 @@ class Run(Generic[OutputT]):
             if self._request.stream:
                 return await self._streamed(request)
             reply = await cast("Model", self._model).complete(request)
-            return tool_format(self._state).reply(reply, self._tools) if self._tools else reply
+            form = tool_format(self._state)
+            return form.reply(reply, self._tools) if self._may_call else reply
         except RefusedError as error:
             category = error.category
         except EmptyReplyError as error:
@@ -348,9 +349,14 @@ class Run(Generic[OutputT]):
     def _readable(self, stream: ReplyStream) -> ReplyStream:
         """The stream with its calls as calls, however they travel."""
         form = tool_format(self._state)
-        if form.name == "native" or not self._tools:
+        if form.name == "native" or not self._may_call:
             return stream
         return FormatStream(stream, form, self._tools)
+
+    @property
+    def _may_call(self) -> bool:
+        """Whether calls are looked for where they travel as text."""
+        return bool(self._tools) and self._request.options.tool_choice != "none"
 
     async def _tell_of_changes(self) -> None:
         untold = self._state.untold
