@@ -51,6 +51,8 @@ from rig.events import (
     ReplyReceived,
     RetryEvent,
     RoundStarted,
+    RouteChosen,
+    RouteFellBack,
     RunEvent,
     RunFinished,
     RunResult,
@@ -58,6 +60,7 @@ from rig.events import (
     Termination,
     TextDelta,
     TextRetracted,
+    TierFellBack,
     ToolCallArguments,
     ToolCallFinished,
     ToolCallStarted,
@@ -95,9 +98,14 @@ if TYPE_CHECKING:  # loaded with their first use: the table below says the same
     from rig.client.probes.profile import EndpointProfile
     from rig.client.probes.tool_surface import EchoResult, GrammarResult, ToolSurface
     from rig.client.session import Session
+    from rig.gateway.categories import Category
+    from rig.gateway.classify import ClassifierPolicy
     from rig.gateway.endpoint import Endpoint, EndpointStatus
     from rig.gateway.policy import PoolPolicy
     from rig.gateway.pool import Pool
+    from rig.gateway.route import Route
+    from rig.gateway.router import Router
+    from rig.gateway.streaming import stream_complete
 else:
     __getattr__ = lazy_names(
         __name__,
@@ -107,9 +115,14 @@ else:
             "rig.client.probes.profile": ("EndpointProfile",),
             "rig.client.probes.tool_surface": ("EchoResult", "GrammarResult", "ToolSurface"),
             "rig.client.session": ("Session",),
+            "rig.gateway.categories": ("Category",),
+            "rig.gateway.classify": ("ClassifierPolicy",),
             "rig.gateway.endpoint": ("Endpoint", "EndpointStatus"),
             "rig.gateway.policy": ("PoolPolicy",),
             "rig.gateway.pool": ("Pool",),
+            "rig.gateway.route": ("Route",),
+            "rig.gateway.router": ("Router",),
+            "rig.gateway.streaming": ("stream_complete",),
         },
     )
 
@@ -122,8 +135,10 @@ __all__ = [
     "BudgetExceededError",
     "CallDelta",
     "Capabilities",
+    "Category",
     "ChatOptions",
     "ChatRequest",
+    "ClassifierPolicy",
     "Client",
     "ConstraintRefused",
     "ContextTruncated",
@@ -170,6 +185,10 @@ __all__ = [
     "RetryPolicy",
     "RigError",
     "RoundStarted",
+    "Route",
+    "RouteChosen",
+    "RouteFellBack",
+    "Router",
     "RunEvent",
     "RunFinished",
     "RunRequest",
@@ -188,6 +207,7 @@ __all__ = [
     "TextDelta",
     "TextPart",
     "TextRetracted",
+    "TierFellBack",
     "Timeouts",
     "Tool",
     "ToolCall",
@@ -214,6 +234,7 @@ __all__ = [
     "load_skill_tool",
     "load_skills",
     "merge_skills",
+    "stream_complete",
     "to_sse",
     "tool",
     "transient_reason",

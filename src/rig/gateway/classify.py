@@ -150,10 +150,9 @@ def read_category(reply: Reply, names: Iterable[str]) -> str:
             return name
     if answers:
         return ""
-    name = known.get(_word(text))
-    if name and reply.finish_reason != "length":
-        return name
-    return _only_named(text, known, is_cut=reply.finish_reason == "length")
+    is_cut = reply.finish_reason == "length"
+    alone = "" if is_cut else known.get(_word(text), "")
+    return alone or _only_named(text, known, is_cut=is_cut)
 
 
 def _objects(text: str) -> Iterator[Mapping[str, object]]:

@@ -15,7 +15,8 @@ from rig.gateway.delimited import excerpt
 
 MAX_READ_CHARS: Final = 32_768
 """Characters of a text that are read, two thirds of them from its beginning. A question is behind or before
-the document it is about; looking for 100 patterns in so much takes 30 ms."""
+the document it is about; looking for 100 patterns in so much takes 2 ms, and 50 ms where it
+has the first word of all."""
 
 _ENDING: Final = r"\w{0,40}"
 _BLANKS: Final = r"\s{1,8}"
@@ -60,7 +61,7 @@ class Heuristics:
     def __init__(self, categories: Mapping[str, Category]) -> None:
         self._categories = categories
         self._patterns = {
-            name: tuple((pattern, _compiled(pattern)) for pattern in category.patterns)
+            name: tuple(_Sign(pattern) for pattern in category.patterns)
             for name, category in categories.items()
         }
         self._images = next((name for name, one in categories.items() if one.images), "")
@@ -77,7 +78,8 @@ class Heuristics:
             return Guess(category=self._images, reason="the request holds an image")
         read = excerpt(text, MAX_READ_CHARS)
         language = code_language(read) if self._reads_code else None
-        found = [self._match(name, read, len(text), language) for name in self._categories]
+        folded = read.casefold()
+        found = [self._match(name, folded, len(text), language) for name in self._categories]
         matches = [match for match in found if match is not None]
         best = max((match.score for match in matches), default=0)
         first = [match for match in matches if match.score == best]
@@ -92,7 +94,7 @@ class Heuristics:
         if not category.patterns and not category.code:
             bounded = category.min_chars is not None or category.max_chars is not None
             return _Match(name=name, score=0, reason="the length of the text") if bounded else None
-        found = [pattern for pattern, sign in self._patterns[name] if sign.search(text)]
+        found = [sign.pattern for sign in self._patterns[name] if sign.is_in(text)]
         has_code = _means(category.code, language)
         if not found and not has_code:
             return None
@@ -116,14 +118,27 @@ def _code_reason(language: str | None) -> str:
     return "code in the text" if language in {None, UNKNOWN} else f"{language} in the text"
 
 
+class _Sign:
+    """A pattern ready to be looked for."""
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+        self._expression = _compiled(pattern.casefold())
+        self._word = pattern.casefold().rstrip("* ").split()[0]
+
+    def is_in(self, text: str) -> bool:
+        """Whether a folded text has it; most have not even its first word, which is found out fast."""
+        return self._word in text and self._expression.search(text) is not None
+
+
 def _compiled(pattern: str) -> re.Pattern[str]:
-    """A pattern as an expression: whole words in any case, every repetition bounded."""
+    """A folded pattern as an expression: whole words, every repetition bounded."""
     has_ending = pattern.rstrip().endswith("*")
     words = pattern.rstrip().rstrip("*").split()
     body = _BLANKS.join(map(re.escape, words))
     before = r"(?<!\w)" if _has_edges(words[0][0]) else ""
     after = r"(?!\w)" if has_ending or _has_edges(words[-1][-1]) else ""
-    return re.compile(before + body + (_ENDING if has_ending else "") + after, re.IGNORECASE)
+    return re.compile(before + body + (_ENDING if has_ending else "") + after)
 
 
 def _has_edges(char: str) -> bool:
