@@ -33,6 +33,7 @@ def test_every_module_says_what_it_is(path: Path) -> None:
 TESTED_AS_PART_OF = {
     "client/probes/limits.py": "client/probes/test_survey.py",
     "extras/cli/__main__.py": "extras/cli/test_entry.py",
+    "gateway/pool_stream.py": "gateway/test_pool.py",
     "testing/answers.py": "testing/test_backend.py",
     "testing/connections.py": "testing/test_backend.py",
     "testing/examples.py": "live/test_demo.py",

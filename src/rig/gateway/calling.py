@@ -246,7 +246,6 @@ class Call:
                 now=now,
                 elapsed_s=now - self.began,
                 attempts=self.attempts,
-                others=self._others(line, now),
                 begun=begun,
                 restarts=self._restarts,
                 greedy=self._errand.greedy,
@@ -324,11 +323,6 @@ class Call:
         budget_s = self._retry.budget_s
         spent = budget_s is not None and now - self.began > budget_s
         return "budget" if spent and self._visits[line.index].failures else ""
-
-    def _others(self, line: Line, now: float) -> bool:
-        """Whether anybody else could be asked now."""
-        others = [each for each in self._floor.lines if each is not line]
-        return isinstance(self._choose_from(others, now), Ask)
 
     async def _wait(self, choice: WaitUntil) -> Seat | None:
         """Wait for a seat, at most until it is to be looked again; None when there is none yet.
@@ -428,7 +422,7 @@ class Call:
         waited_for = [
             (line.name, line.health.state)
             for line in self._floor.lines
-            if not self._candidate(line, now).excluded and line.health.resting
+            if _may_come(self._candidate(line, now), now)
         ]
         return EndpointWait(delay_s=max(0.0, at - now), endpoints=tuple(waited_for))
 
@@ -486,6 +480,12 @@ class Call:
             error = copied.with_traceback(error.__traceback__)
         error.attempts = self.attempts
         return error
+
+
+def _may_come(candidate: Candidate, now: float) -> bool:
+    """Whether it is of use later, and not yet."""
+    possible = not candidate.excluded and candidate.has_model is not False
+    return possible and candidate.ready_at > now
 
 
 def _random() -> float:

@@ -132,14 +132,14 @@ def _best(free: Sequence[Candidate], prefer: int | None, max_imbalance: int | No
 def _preferred(
     free: Sequence[Candidate], best: Candidate, prefer: int | None, max_imbalance: int | None
 ) -> Candidate:
-    """Who is preferred, unless it is much busier than the best, failed more, or of less priority."""
+    """Who is preferred, unless it failed this request, is much busier than the best, or of less priority."""
     for each in free:
         if (
             each.index == prefer
             and max_imbalance is not None
+            and not each.failures
             and each.in_flight - best.in_flight <= max_imbalance
-            and (each.failures, each.resting, each.priority)
-            <= (best.failures, best.resting, best.priority)
+            and (each.resting, each.priority) <= (best.resting, best.priority)
         ):
             return each
     return best

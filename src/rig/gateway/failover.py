@@ -59,7 +59,6 @@ class Situation:
         now: the event loop's clock.
         elapsed_s: seconds since the call began, waits for slots left out.
         attempts: requests in all, this one included.
-        others: another endpoint could be asked now.
         begun: something of the reply had been handed out.
         restarts: how often such a reply was begun anew.
         greedy: the request is at temperature 0: a plain 500 that came before would come again.
@@ -73,7 +72,6 @@ class Situation:
     now: float
     elapsed_s: float = 0.0
     attempts: int = 1
-    others: bool = True
     begun: bool = False
     restarts: int = 0
     greedy: bool = False
@@ -173,4 +171,4 @@ def _is_repeated_here(
     budget_s = retry.budget_s
     if budget_s is not None and situation.elapsed_s + delay_s > budget_s:
         return False
-    return delay_s <= policy.patience_s or not situation.others
+    return delay_s <= policy.patience_s

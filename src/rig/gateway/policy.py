@@ -13,7 +13,8 @@ class PoolPolicy:
     Attributes:
         retries: how often the endpoint that failed is asked again before another one is: a blip then
             costs a pause and not the prompt that the server has already read.
-        patience_s: the longest such pause while another endpoint could answer.
+        patience_s: the longest such pause; for a longer one another endpoint is asked, or whoever is
+            ready first is waited for.
         failures: failures in a row after which an endpoint is left alone.
         cooling_s: for how long at first; each time that it fails again this doubles.
         max_cooling_s: for how long at most: what came back is found out in this time and one request.
