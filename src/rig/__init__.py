@@ -100,12 +100,16 @@ if TYPE_CHECKING:  # loaded with their first use: the table below says the same
     from rig.client.session import Session
     from rig.gateway.categories import Category
     from rig.gateway.classify import ClassifierPolicy
+    from rig.gateway.codes import GatewayFault, gateway_code, gateway_fault
+    from rig.gateway.documents import DOCUMENTS_RULE, Document, context_block, with_documents
     from rig.gateway.endpoint import Endpoint, EndpointStatus
+    from rig.gateway.gateway import Gateway
     from rig.gateway.policy import PoolPolicy
     from rig.gateway.pool import Pool
     from rig.gateway.route import Route
     from rig.gateway.router import Router
     from rig.gateway.streaming import stream_complete
+    from rig.gateway.tiers import Tier, TierModel, parse_tier
 else:
     __getattr__ = lazy_names(
         __name__,
@@ -117,17 +121,27 @@ else:
             "rig.client.session": ("Session",),
             "rig.gateway.categories": ("Category",),
             "rig.gateway.classify": ("ClassifierPolicy",),
+            "rig.gateway.codes": ("GatewayFault", "gateway_code", "gateway_fault"),
+            "rig.gateway.documents": (
+                "DOCUMENTS_RULE",
+                "Document",
+                "context_block",
+                "with_documents",
+            ),
             "rig.gateway.endpoint": ("Endpoint", "EndpointStatus"),
+            "rig.gateway.gateway": ("Gateway",),
             "rig.gateway.policy": ("PoolPolicy",),
             "rig.gateway.pool": ("Pool",),
             "rig.gateway.route": ("Route",),
             "rig.gateway.router": ("Router",),
             "rig.gateway.streaming": ("stream_complete",),
+            "rig.gateway.tiers": ("Tier", "TierModel", "parse_tier"),
         },
     )
 
 __all__ = [
     "DIALECTS",
+    "DOCUMENTS_RULE",
     "Advice",
     "AudioPart",
     "Backpressure",
@@ -144,6 +158,7 @@ __all__ = [
     "ContextTruncated",
     "Delta",
     "Dialect",
+    "Document",
     "EchoResult",
     "EmptyReplyError",
     "Endpoint",
@@ -153,6 +168,8 @@ __all__ = [
     "EndpointWait",
     "FailedOver",
     "Finding",
+    "Gateway",
+    "GatewayFault",
     "GrammarResult",
     "ImagePart",
     "InputTooLargeError",
@@ -207,7 +224,9 @@ __all__ = [
     "TextDelta",
     "TextPart",
     "TextRetracted",
+    "Tier",
     "TierFellBack",
+    "TierModel",
     "Timeouts",
     "Tool",
     "ToolCall",
@@ -230,14 +249,19 @@ __all__ = [
     "UsageReported",
     "advertise",
     "advise",
+    "context_block",
+    "gateway_code",
+    "gateway_fault",
     "is_transient",
     "load_skill_tool",
     "load_skills",
     "merge_skills",
+    "parse_tier",
     "stream_complete",
     "to_sse",
     "tool",
     "transient_reason",
     "truncated_prompt",
+    "with_documents",
     "with_reasoning_budget",
 ]
