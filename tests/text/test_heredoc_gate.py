@@ -34,6 +34,8 @@ def shown(text: str, size: int) -> str:
         ("~~~\r\n@@call a\r\n{}", ""),
         ("```python\nx = 1\n```\nDone.", "```python\nx = 1\n```\nDone."),
         ("```\n@@callback\n```", "```\n@@callback\n```"),
+        ("```\n@@end\nDone.", "```\nDone."),
+        ("```\n@@end", "```\n"),
         ("@@call \ra\n{}", ""),
         ("", ""),
     ],

@@ -18,7 +18,7 @@ _MAY_BE_MARK = re.compile(
     r"|[^\S\n]*(?:`{0,2}|~{0,2}|(?:`{3,}|~{3,})[^\n`]*))\Z"
 )
 _CALL = re.compile(_FENCE + r"[ \t]*@@call[ \t][^\S\n]*[A-Za-z0-9_\-]{0,64}[^\S\n]*(?:[{\n]|\Z)")
-_END = re.compile(r"[ \t]*@@end[ \t\r]*\n?\Z")
+_END = re.compile(rf"(?P<before>{_FENCE})[ \t]*@@end[ \t\r]*\n?\Z")
 
 
 class HeredocGate:
@@ -45,9 +45,7 @@ class HeredocGate:
     def close(self) -> str:
         """The text has ended; what was held back and was no call after all."""
         line, self._line = self._line, ""
-        if self.is_closed or _END.match(line) or _CALL.match(line):
-            return ""
-        return line
+        return "" if self.is_closed or _CALL.match(line) else _without_end(line)
 
     def _add(self, piece: str) -> str:
         if self.is_closed:
@@ -64,4 +62,10 @@ class HeredocGate:
             return ""
         self._line = ""
         self._is_text = not piece.endswith("\n")
-        return "" if _END.match(line) else line
+        return _without_end(line)
+
+
+def _without_end(line: str) -> str:
+    """What was held back, without an end mark that belongs to nothing."""
+    end = _END.match(line)
+    return end["before"] if end else line
