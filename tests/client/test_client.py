@@ -304,8 +304,10 @@ async def test_a_cancelled_request_gives_its_slot_back() -> None:
     never = anyio.Event()
     backend = FakeBackend(raw(Until(never)), reply("ok"))
     async with backend.serve(), Client(backend.url, slots=1) as client:
-        with anyio.move_on_after(0.05):
-            await client.complete(HELLO)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(client.complete, HELLO)
+            await backend.wait_until(lambda: len(backend.requests) == 1)
+            tasks.cancel_scope.cancel()
         assert (await client.complete(HELLO)).text == "ok"
 
 

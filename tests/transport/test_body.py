@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import httpx
 
-from rig.transport.body import MAX_LEFT_READS, ClientAnswer, joined_headers
+from rig.transport.body import MAX_LEFT_READS, ClientAnswer, JoinedHeaders, joined_headers
 
 
 class Parts(httpx.AsyncByteStream):
@@ -66,4 +66,8 @@ async def test_an_early_close_ends_the_generators_below_within_a_bound() -> None
 
 def test_repeated_headers_are_joined_and_odd_bytes_kept() -> None:
     raw = [(b"X-A", b"1"), (b"x-a", b"2"), (b"X-B", b"\xe9")]
-    assert joined_headers(raw) == {"x-a": "1, 2", "x-b": "\xe9"}
+    joined = {"x-a": "1, 2", "x-b": "\xe9"}
+    assert joined_headers(raw) == joined
+    later = JoinedHeaders(raw)
+    assert later == joined
+    assert (len(later), list(later), later.get("x-c")) == (2, ["x-a", "x-b"], None)

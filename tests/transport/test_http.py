@@ -5,7 +5,7 @@ import math
 import traceback
 import tracemalloc
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,7 @@ from rig.testing import (
     repeat,
 )
 from rig.testing.answers import LazySteps
+from rig.testing.sockets import listen
 from rig.transport.http import CODED_STEP_BYTES, HTTP, Response, Timeouts
 from rig.transport.pool import PoolTransport
 from rig.transport.routes import PoolRoute
@@ -400,6 +401,16 @@ async def test_every_wait_has_its_bound(
         assert caught.value.reason == reason
         assert caught.value.__context__ is None
         await backend.wait_until(lambda: backend.connections.open == 0)
+
+
+async def test_a_server_that_takes_nothing_of_a_request_is_slow() -> None:
+    with closing(listen()) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+        http = HTTP(url, timeouts=only(first_byte_s=0.05))
+        with pytest.raises(RequestTimeoutError) as caught:
+            await http.post("x", b"x" * (64 << 20))
+        assert caught.value.reason == "first_byte"
+        await http.aclose()
 
 
 @pytest.mark.parametrize(("scripted", "timeouts", "reason"), SLOW.values(), ids=SLOW)

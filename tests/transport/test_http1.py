@@ -551,6 +551,13 @@ def test_what_we_accept_h11_accepts_and_reads_the_same(raw: bytes, at: list[int]
         assert other.keep_alive or b"HTTP/1.0" in raw
 
 
+@given(mutated_answers(), st.integers(1, 7))
+def test_a_head_that_comes_at_once_is_read_as_one_that_comes_in_pieces(raw: bytes, at: int) -> None:
+    """One that is plain and whole is read in one go; a cut in its version rules that out."""
+    whole, split = read([raw], close=True), read([raw[:at], raw[at:]], close=True)
+    assert whole == split
+
+
 pieces_of_http = st.lists(
     st.one_of(
         st.binary(max_size=20),

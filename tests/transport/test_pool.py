@@ -92,11 +92,15 @@ class Scripted(Connection):
         return False
 
     @property
+    def settled(self) -> bool:
+        return self.alive
+
+    @property
     def reusable(self) -> bool:
         self.asked += 1
         return self.alive
 
-    async def send(self, data: bytes) -> None:
+    async def send(self, data: bytes, until: float = math.inf) -> bool:
         raise NotImplementedError
 
     async def receive(self, max_bytes: int, until: float = math.inf) -> bytes | None:

@@ -14,7 +14,7 @@ from rig.errors import RequestTimeoutError, RigError, UpstreamError
 from rig.testing import FakeBackend, Hang, raw, repeat
 from rig.testing.sockets import SocketStream, accept, listen
 from rig.transport import sockets
-from rig.transport.sockets import MAX_BUFFERED_BYTES, Connection, connect
+from rig.transport.sockets import MAX_BUFFERED_BYTES, Connection, connect, now
 
 Sweep = Callable[
     [Callable[[], Coroutine[Any, Any, object]], Callable[[], Awaitable[None]]], Awaitable[int]
@@ -374,6 +374,20 @@ async def test_a_read_ends_at_its_time_and_the_connection_goes_on() -> None:
         await peer.send(b"late")
         assert await connection.receive(65536, started + 60) == b"late"
         assert connection.reusable
+
+
+async def test_a_write_ends_at_its_time_and_the_connection_with_it() -> None:
+    async with pair() as (connection, _peer):
+        data = b"x" * HUGE
+        until = anyio.current_time() + 0.02
+        assert not await connection.send(data, until)
+        assert anyio.current_time() >= until
+        assert not connection.reusable
+
+
+async def test_the_clock_is_the_event_loops() -> None:
+    before = anyio.current_time()
+    assert before <= now() <= anyio.current_time()
 
 
 async def test_every_read_has_its_own_time() -> None:

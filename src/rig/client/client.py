@@ -9,8 +9,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-import anyio
-
 from rig.agent.history import prepare, read_history
 from rig.agent.reasoning_budget import reasoning_budget
 from rig.client import settings
@@ -30,6 +28,7 @@ from rig.model import ChatOptions, ChatRequest, Reply, ReplyStream, ToolSpec
 from rig.text.repetition import RepetitionGuard
 from rig.transport.http import HTTP, MAX_RESPONSE_BYTES, Response, StreamResponse, Timeouts
 from rig.transport.retry import RetryPolicy, retrying
+from rig.transport.sockets import now
 from rig.version import VERSION
 from rig.wire.chat_stream import RAW_FACTOR
 from rig.wire.decode import decode_models
@@ -213,7 +212,7 @@ class Client(RunMixin):
         self, request: ChatRequest, policy: RetryPolicy, tools: Sequence["OfferedTool"] = ()
     ) -> AsyncGenerator[ReplyStream]:
         sendable = self._encoded(request, stream=True)
-        started = anyio.current_time()
+        started = now()
         until = _until(policy, started)
         async with AsyncExitStack() as block:
 
@@ -222,7 +221,7 @@ class Client(RunMixin):
                 begun = False
                 try:
                     await answer.enter_async_context(self._slot(request.options, until))
-                    sent = anyio.current_time()
+                    sent = now()
                     response = await self._stream_response(answer, sendable)
                     stream = self._reply_stream(
                         sendable, response, answer, started=started, sent=sent, tools=tools
@@ -247,7 +246,7 @@ class Client(RunMixin):
         Raises:
             RigError: it did not answer with a list of models.
         """
-        until = _until(self._retry, anyio.current_time())
+        until = _until(self._retry, now())
 
         async def attempt() -> tuple[str, ...]:
             response = await self._exchange(lambda: self._http.get("models", self._asking), until)
@@ -472,7 +471,7 @@ class Client(RunMixin):
         checked = checked_texts(texts)
         if not checked:
             return ()
-        until = _until(self._retry, anyio.current_time())
+        until = _until(self._retry, now())
         attempt = embedder(
             lambda path, body, max_bytes: self._exchange(
                 lambda: self._requester.request("POST", path, body, max_bytes=max_bytes), until
@@ -495,7 +494,7 @@ class Client(RunMixin):
         """
         sendable = self._encoded(request)
         wire = sendable.wire
-        started = anyio.current_time()
+        started = now()
         until = _until(policy, started)
 
         async def attempt() -> Reply:
@@ -504,7 +503,7 @@ class Client(RunMixin):
                 until,
                 request.options,
             )
-            latency_s = anyio.current_time() - started
+            latency_s = now() - started
             return wire.decode(response.body, latency_s=latency_s, tools=tools)
 
         return await retrying(
@@ -532,7 +531,7 @@ class Client(RunMixin):
         wire = sendable.wire
         response = await self._exchange(
             lambda: self._http.post(wire.path, sendable.body, sendable.headers),
-            _until(RetryPolicy.off(), anyio.current_time()),
+            _until(RetryPolicy.off(), now()),
             request.options,
         )
         return response.body, wire.decode

@@ -1,6 +1,6 @@
 """An answer that has begun: its head is there, its raw body is read one by one and closed once."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Protocol, cast
 
@@ -38,6 +38,11 @@ class Answer(Protocol):
         """Whether `read` ends at the deadline of the request by itself."""
         ...
 
+    @property
+    def whole(self) -> bytes | None:
+        """The body where all of it has come with the head, as it is encoded; None where it is to be read."""
+        ...
+
     async def read(self) -> bytes | None:
         """The next bytes, None at the end."""
         ...
@@ -57,6 +62,7 @@ class ClientAnswer:
     __slots__ = ("_ended", "_parts", "_ready", "_response", "headers", "status")
 
     minds_deadline = False
+    whole = None
 
     def __init__(self, response: httpx.Response) -> None:
         self.status = response.status_code
@@ -108,6 +114,34 @@ class ClientAnswer:
             for _ in range(MAX_LEFT_READS):
                 if await anext(parts, None) is None:
                     break
+
+
+class JoinedHeaders(Mapping[str, str]):
+    """Fields of a head by name, joined once somebody asks: of most answers nobody does.
+
+    Args:
+        fields: names and values as they came.
+    """
+
+    __slots__ = ("_fields", "_joined")
+
+    def __init__(self, fields: Sequence[tuple[bytes, bytes]]) -> None:
+        self._fields = fields
+        self._joined: dict[str, str] | None = None
+
+    def _all(self) -> dict[str, str]:
+        if self._joined is None:
+            self._joined = joined_headers(self._fields)
+        return self._joined
+
+    def __getitem__(self, name: str) -> str:
+        return self._all()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
 
 
 def joined_headers(fields: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:

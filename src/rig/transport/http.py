@@ -19,6 +19,7 @@ from rig.transport.foreign import rig_error_from
 from rig.transport.limits import ACCEPT_ENCODING, BodyDecoder
 from rig.transport.request import header_pairs
 from rig.transport.routes import ClientRoute, Endpoint, Headers, PoolRoute, Route
+from rig.transport.sockets import now
 from rig.transport.timeouts import Deadline, Timeouts
 from rig.version import VERSION
 
@@ -137,7 +138,7 @@ class StreamResponse:
         if not self._undecoded:
             return await self._read()
         await anyio.lowlevel.checkpoint()
-        if anyio.current_time() >= self._deadline.at:
+        if now() >= self._deadline.at:
             raise self._deadline.error()
         return self._undecoded
 
@@ -167,7 +168,7 @@ class StreamResponse:
             RigError: whatever ended the wait.
         """
         if not self._first:
-            self._deadline.read_on(anyio.current_time())
+            self._deadline.read_on(now())
         if self._answer.minds_deadline:
             raw = await self._answer.read()  # the transport minds the deadline
             self._first = False
@@ -296,16 +297,10 @@ class HTTP:
         Raises:
             RigError: as `post`, but for what only reading finds.
         """
-        deadline = Deadline(self._timeouts, anyio.current_time())
+        deadline = Deadline(self._timeouts, now())
         if max_bytes is None:
             max_bytes = STREAM_BYTES_PER_CAP * self._max_response_bytes
-        outcome: Answer | RigError | None = None
-        with anyio.CancelScope(deadline=deadline.at):
-            outcome = await self._route.send(
-                method, path, body, headers, deadline=deadline, uncoded=uncoded
-            )
-        if outcome is None:
-            raise deadline.error()
+        outcome = await self._send(method, path, body, headers, deadline, uncoded=uncoded)
         if isinstance(outcome, RigError):
             raise outcome
         try:
@@ -318,16 +313,41 @@ class HTTP:
         finally:
             await outcome.close()
 
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        body: bytes,
+        headers: Headers,
+        deadline: Deadline,
+        *,
+        uncoded: bool,
+    ) -> Answer | RigError:
+        """Send until the head is there; what went wrong is returned.
+
+        Raises:
+            RigError: as `Route.send`.
+        """
+        route = self._route
+        if route.minds_deadline:
+            return await route.send(method, path, body, headers, deadline=deadline, uncoded=uncoded)
+        with anyio.CancelScope(deadline=deadline.at):
+            return await route.send(method, path, body, headers, deadline=deadline, uncoded=uncoded)
+        return deadline.error()
+
     async def aclose(self) -> None:
         """Close rig's own connections; a caller's client stays open."""
         await self._route.aclose()
 
     async def _request(self, method: str, path: str, body: bytes, headers: Headers) -> Response:
-        deadline = Deadline(self._timeouts, anyio.current_time())
+        deadline = Deadline(self._timeouts, now())
         come = _Come()
         outcome: RigError | None = None
-        with anyio.CancelScope(deadline=deadline.at) as scope:
-            outcome = await self._exchange(method, path, body, headers, come, deadline, scope)
+        if self._route.minds_deadline:
+            outcome = await self._exchange(method, path, body, headers, come, deadline)
+        else:
+            with anyio.CancelScope(deadline=deadline.at) as scope:
+                outcome = await self._exchange(method, path, body, headers, come, deadline, scope)
         if come.complete or (come.status >= 400 and not _is_too_large(outcome)):
             # An error status says more than the fault that cut its body short.
             return Response(come.status, come.headers, b"".join(come.parts))
@@ -341,7 +361,7 @@ class HTTP:
         headers: Headers,
         come: _Come,
         deadline: Deadline,
-        scope: anyio.CancelScope,
+        scope: anyio.CancelScope | None = None,
     ) -> RigError | None:
         """One request and its answer, filled in as it comes; what went wrong is returned."""
         try:
@@ -349,6 +369,8 @@ class HTTP:
             if isinstance(answer, RigError):
                 return answer
             come.status, come.headers = answer.status, answer.headers
+            if self._is_done(answer, come):
+                return None
             try:
                 await self._read_all(come, answer, deadline, scope)
             finally:
@@ -362,8 +384,21 @@ class HTTP:
         come.complete = True
         return None
 
+    def _is_done(self, answer: Answer, come: _Come) -> bool:
+        """Take a body that came with its head, and needs no decoding and no cutting."""
+        body = answer.whole
+        if body is None or answer.encoding or len(body) > self._max_response_bytes:
+            return False
+        come.parts.append(body)
+        come.complete = True
+        return True
+
     async def _read_all(
-        self, come: _Come, answer: Answer, deadline: Deadline, scope: anyio.CancelScope
+        self,
+        come: _Come,
+        answer: Answer,
+        deadline: Deadline,
+        scope: anyio.CancelScope | None,
     ) -> None:
         """Read the body into the answer.
 
@@ -375,11 +410,12 @@ class HTTP:
             return
         while (raw := await answer.read()) is not None:
             come.parts.append(decoder.feed(raw))
-            now = anyio.current_time()
-            if now >= deadline.at:  # a flood leaves the loop no turn to deliver the scope's own
+            time = now()
+            if time >= deadline.at:  # a flood leaves the loop no turn to deliver the scope's own
                 raise deadline.error()
-            deadline.read_on(now)
-            scope.deadline = deadline.at
+            deadline.read_on(time)
+            if scope is not None:
+                scope.deadline = deadline.at
         come.parts.append(decoder.finish())
 
 

@@ -55,6 +55,11 @@ _PLAIN_SIZE = re.compile(rb"([0-9A-Fa-f]{1,16})\r\n")
 _SIZE_LINE = re.compile(rb"([0-9A-Fa-f]{1,16})[ \t]*(;[\t\x20-\x7e\x80-\xff]*)?")
 # The space and the reason after the status are optional in practice (scrapy/scrapy#345).
 _STATUS_LINE = re.compile(rb"HTTP/(1\.[01]) ([1-9][0-9]{2})(?: ([\t\x20-\x7e\x80-\xff]*))?")
+# A whole head without anything a rule would be asked about, line by line what `_take_status` and `_field` take.
+_PLAIN_HEAD = re.compile(
+    rb"HTTP/(1\.1) ([2-9][0-9]{2})(?: ([\t\x20-\x7e\x80-\xff]*+))?\r\n"
+    rb"((?:[!#$%&'*+.^_`|~0-9A-Za-z-]++:[\t\x20-\x7e\x80-\xff]*+\r\n)*+)\r\n"
+)
 _VERSION = b"HTTP/1."
 _TOKEN = b"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
@@ -152,9 +157,9 @@ def _content_length(values: list[bytes]) -> int | None:
 
     A list of equal numbers is one number (RFC 9112 6.3, rule 5): proxies join repeated fields.
     """
-    lengths = {item.strip(b" \t") for value in values for item in value.split(b",")}
-    if not lengths:
+    if not values:
         return None
+    lengths = {item.strip(b" \t") for value in values for item in value.split(b",")}
     length = lengths.pop()
     # bytes.isdigit() knows ASCII digits only: no sign, underscore or white space gets through.
     if lengths or not length.isdigit() or len(length) > MAX_LENGTH_DIGITS:
@@ -176,12 +181,10 @@ def _is_chunked(codings: list[bytes], version: bytes) -> bool:
 
 def _persists(headers: list[tuple[bytes, bytes]], version: bytes) -> bool:
     """True when the peer keeps the connection open after this message (RFC 9112 9.3)."""
-    options = {
-        option.strip(b" \t").lower()
-        for name, value in headers
-        if name == b"connection"
-        for option in value.split(b",")
-    }
+    named = [value for name, value in headers if name == b"connection"]
+    if not named:
+        return version == b"1.1"
+    options = {option.strip(b" \t").lower() for value in named for option in value.split(b",")}
     if b"close" in options:
         return False
     return version == b"1.1" or b"keep-alive" in options
@@ -331,7 +334,16 @@ class ResponseReader:
     # --- Steps: each consumes bytes of `data` from `pos` and returns where it stopped. ---
 
     def _read_version(self, data: bytes, pos: int, _pieces: list[bytes]) -> int:
-        """Refuse what is not HTTP at its first wrong byte: a line end may never come."""
+        """Refuse what is not HTTP at its first wrong byte: a line end may never come.
+
+        A plain head that came at once is read in one go, a fifth of the work.
+        """
+        if not self._held and (plain := _PLAIN_HEAD.match(data, pos)) is not None:
+            end = plain.end()
+            lines = plain[4].split(_CRLF)
+            if end - pos <= self._budget and len(lines) - 1 <= self._max_headers:
+                self._take_plain(plain, lines)
+                return end
         want = _VERSION[len(self._held) :]
         got = data[pos : pos + len(want)]
         if not want.startswith(got):
@@ -453,6 +465,13 @@ class ResponseReader:
         if line[-2:] != _CRLF:
             _refuse("line_end")
         return line[:-2], newline + 1
+
+    def _take_plain(self, head: re.Match[bytes], lines: list[bytes]) -> None:
+        self._version, self._status, self._reason = head[1], int(head[2]), head[3] or b""
+        for line in lines[:-1]:
+            name, _, value = line.partition(b":")
+            self._headers.append((name.lower(), value.strip(b" \t")))
+        self._end_head()
 
     def _take_status(self, line: bytes) -> None:
         found = _STATUS_LINE.fullmatch(line)

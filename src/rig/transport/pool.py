@@ -16,8 +16,7 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Self, cast
+from typing import NamedTuple, Self, cast
 
 import anyio
 import anyio.lowlevel
@@ -26,10 +25,10 @@ import certifi
 import httpx
 
 from rig.errors import InvalidRequestError, RequestTimeoutError, StreamCutError, UpstreamError
-from rig.transport.body import joined_headers
+from rig.transport.body import JoinedHeaders
 from rig.transport.http1 import Data, End, Event, Head, ResponseReader
 from rig.transport.request import RequestHead, chunk, encode_head
-from rig.transport.sockets import Connection, connect
+from rig.transport.sockets import Connection, connect, now
 from rig.transport.timeouts import Deadline
 
 KEEPALIVE_S = 30.0
@@ -55,9 +54,8 @@ Connect = Callable[..., Awaitable[Connection]]
 """`sockets.connect`, or a stand-in with its signature."""
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Where connections lead to; requests to the same origin share them.
+class Origin(NamedTuple):
+    """Where connections lead to; requests to the same origin share them. The key of every look-up.
 
     Attributes:
         tls: https.
@@ -101,13 +99,12 @@ class IdleConnections:
 
     def take(self, origin: Origin) -> Connection | None:
         """The newest connection that still works, None without one. Dead and stale ones are closed."""
-        if origin in self._settling:
+        if self._settling and origin in self._settling:
             self._settle(origin)
         idle = self._idle.get(origin)
         if idle is None:
             return None
         oldest_allowed = self._now() - self._keepalive_s
-        self._close_stale(idle, oldest_allowed)
         found = None
         while idle and found is None:
             since, connection = idle.pop()
@@ -116,7 +113,9 @@ class IdleConnections:
                 found = connection
             else:
                 connection.close()
-        if not idle:
+        if idle:
+            self._close_stale(idle, oldest_allowed)
+        else:
             del self._idle[origin]
         return found
 
@@ -241,7 +240,8 @@ class PoolTransport(httpx.AsyncBaseTransport):
             length=len(body) if isinstance(body, bytes) else None,
         )
         limits: Mapping[str, float | None] = request.extensions.get("timeout", {})
-        exchange = await self._begin(origin, limits.get("connect"))
+        connection = self._idle.take(origin) or await self._open(origin, limits.get("connect"))
+        exchange = self._begin(origin, connection)
         exchange.read_s, exchange.write_s = limits.get("read"), limits.get("write")
         answer = await exchange.ask(head, body)
         return httpx.Response(
@@ -268,21 +268,27 @@ class PoolTransport(httpx.AsyncBaseTransport):
             head: its head.
             body: its body.
             connect_s: seconds a new connection may take.
-            deadline: bounds every read of the answer's body; its head is the caller's to bound.
+            deadline: bounds every wait from here on, those of whoever reads the answer too.
 
         Raises:
             InvalidRequestError: the pool is closed.
+            RequestTimeoutError: the deadline came first.
             RigError: as `handle_async_request`.
         """
         if self._closed:
             raise InvalidRequestError("the client is closed: make requests before closing it")
-        exchange = await self._begin(origin, connect_s)
+        connection = self._idle.take(origin)
+        if connection is None:
+            with anyio.CancelScope(deadline=deadline.at):
+                connection = await self._open(origin, connect_s)
+        if connection is None:
+            raise deadline.error()
+        exchange = self._begin(origin, connection)
         exchange.deadline = deadline
         return PoolAnswer(exchange, await exchange.ask(head, body))
 
-    async def _begin(self, origin: Origin, connect_s: float | None) -> "_Exchange":
-        """An exchange over a connection that rests, or a new one."""
-        connection = self._idle.take(origin) or await self._open(origin, connect_s)
+    def _begin(self, origin: Origin, connection: Connection) -> "_Exchange":
+        """An exchange over a connection, which is in use from here on."""
         self._in_use.add(connection)
         return _Exchange(
             connection, lambda keep, streamed: self._end(origin, connection, keep, streamed)
@@ -301,7 +307,7 @@ class PoolTransport(httpx.AsyncBaseTransport):
     def _end(self, origin: Origin, connection: Connection, keep: bool, streamed: bool) -> None:
         """Take a connection back: keep it for the next request, or close it."""
         self._in_use.discard(connection)
-        if keep and not self._closed and connection.reusable:
+        if keep and not self._closed and connection.settled:
             self._idle.put(origin, connection, settling=streamed)
         else:
             connection.close()
@@ -377,7 +383,7 @@ class _Exchange:
         end: told once whether the connection may be kept, and whether the answer was a stream of events.
 
     Attributes:
-        deadline: bounds every read of the answer's body.
+        deadline: bounds every wait; None where httpx's time-outs do.
         over: the connection was given back.
         read_s: seconds for each read where there is no deadline.
         write_s: seconds for each write.
@@ -456,6 +462,12 @@ class _Exchange:
         self._end_if_complete()
         return cast("Head", self._pending.pop(0))
 
+    def whole(self) -> bytes | None:
+        """The body where all of it came with the head, None where more is to be read."""
+        if not self.over:
+            return None
+        return b"".join([event.data for event in self._pending if isinstance(event, Data)])
+
     async def read_data(self) -> bytes | None:
         """More of the body, None at its end."""
         while True:
@@ -489,7 +501,7 @@ class _Exchange:
             RequestTimeoutError: none came in time.
             UpstreamError: the connection ended before any byte of an answer.
         """
-        data = await self._connection.receive(RECEIVE_BYTES, self._until(phase))
+        data = await self._connection.receive(RECEIVE_BYTES, self._until())
         if data:
             return self._reader.feed(data)
         if data is None:
@@ -498,24 +510,24 @@ class _Exchange:
             raise UpstreamError("the server closed the connection without an answer", reason="eof")
         return self._reader.eof()
 
-    def _until(self, phase: str) -> float:
+    def _until(self) -> float:
         """When a read must end: at the driver's deadline, or after httpx's time-out."""
-        if self.deadline is not None and phase == "idle":
+        if self.deadline is not None:
             return self.deadline.at
-        return math.inf if self.read_s is None else anyio.current_time() + self.read_s
+        return math.inf if self.read_s is None else now() + self.read_s
 
     def _timed_out(self, phase: str) -> RequestTimeoutError:
-        if self.deadline is not None and phase == "idle":
+        if self.deadline is not None:
             return self.deadline.error()
         return RequestTimeoutError(f"the server sent nothing for {self.read_s:g} s", reason=phase)
 
     async def _send(self, data: bytes) -> None:
-        if self.write_s is None:
-            await self._connection.send(data)
+        if self.deadline is not None:
+            if not await self._connection.send(data, self.deadline.at):
+                raise self.deadline.error()
             return
-        with anyio.move_on_after(self.write_s) as scope:
-            await self._connection.send(data)
-        if scope.cancelled_caught:
+        until = math.inf if self.write_s is None else now() + self.write_s
+        if not await self._connection.send(data, until):
             raise RequestTimeoutError(
                 f"the server took nothing of the request for {self.write_s:g} s", reason="write"
             )
@@ -535,10 +547,10 @@ class _Exchange:
 
 
 def _is_event_stream(answer: Head) -> bool:
-    return any(
-        name == b"content-type" and value.lower().startswith(b"text/event-stream")
-        for name, value in answer.headers
-    )
+    for name, value in answer.headers:
+        if name == b"content-type" and value.lower().startswith(b"text/event-stream"):
+            return True
+    return False
 
 
 def _framed(body: bytes, head: RequestHead) -> bytes:
@@ -574,19 +586,28 @@ class PoolAnswer:
         head: its head.
     """
 
-    __slots__ = ("_exchange", "headers", "status")
+    __slots__ = ("_exchange", "_fields", "headers", "status")
 
     minds_deadline = True
 
     def __init__(self, exchange: _Exchange, head: Head) -> None:
         self._exchange = exchange
+        self._fields = head.headers
         self.status = head.status
-        self.headers: Mapping[str, str] = joined_headers(head.headers)
+        self.headers: Mapping[str, str] = JoinedHeaders(head.headers)
 
     @property
     def encoding(self) -> str:
         """The coding the bytes are in."""
-        return self.headers.get("content-encoding", "")
+        for name, _ in self._fields:
+            if name == b"content-encoding":
+                return self.headers["content-encoding"]
+        return ""
+
+    @property
+    def whole(self) -> bytes | None:
+        """The body where all of it has come with the head, as it is encoded; None where it is to be read."""
+        return self._exchange.whole()
 
     async def read(self) -> bytes | None:
         """The next bytes, None at the end."""

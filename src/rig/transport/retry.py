@@ -36,6 +36,7 @@ from rig.errors import (
     UpstreamError,
 )
 from rig.events import RetryEvent, event_listener
+from rig.transport.sockets import now
 
 T = TypeVar("T")
 Fault = Literal["429", "5xx", "transport"]
@@ -201,7 +202,7 @@ async def retrying(
     policy: RetryPolicy,
     *,
     on_retry: OnRetry | None = None,
-    clock: Callable[[], float] = anyio.current_time,
+    clock: Callable[[], float] = now,
     greedy: bool = False,
 ) -> T:
     """Call `send` until it succeeds or the policy gives up.
@@ -225,11 +226,11 @@ async def retrying(
     progress = Progress()
     while True:  # bounded by the policy: attempts or budget, or neither when the caller says so
         outcome = await _attempt(send)
-        elapsed_s = clock() - started
         if not isinstance(outcome, _Failed):
             if progress.attempts:
-                await _tell(_recovered(policy, progress, elapsed_s), on_retry)
+                await _tell(_recovered(policy, progress, clock() - started), on_retry)
             return outcome
+        elapsed_s = clock() - started
         decision = decide(
             policy,
             progress,

@@ -26,7 +26,13 @@ Headers = Mapping[str, str] | Iterable[tuple[str, str]]
 
 
 class Route(Protocol):
-    """Sends requests to one endpoint."""
+    """Sends requests to one endpoint.
+
+    Attributes:
+        minds_deadline: `send` ends at the deadline by itself; otherwise its caller sees to that.
+    """
+
+    minds_deadline: bool
 
     async def send(
         self,
@@ -45,7 +51,7 @@ class Route(Protocol):
             path: appended to the base URL, or a whole URL of the same origin.
             body: what to send.
             headers: for this request, stronger than those of the endpoint.
-            deadline: of the request; waiting for the head is the caller's to bound.
+            deadline: of the request.
             uncoded: ask for a body that is not compressed.
 
         Returns:
@@ -140,6 +146,8 @@ class PoolRoute:
         pool: the connections.
     """
 
+    minds_deadline = True
+
     def __init__(self, endpoint: Endpoint, connect_s: float | None) -> None:
         self._endpoint = endpoint
         self._connect_s = connect_s
@@ -202,6 +210,8 @@ class ClientRoute:
     Raises:
         NotConfiguredError: it is not an async client.
     """
+
+    minds_deadline = False
 
     def __init__(self, client: object, endpoint: Endpoint, connect_s: float | None) -> None:
         self._client = _checked(client)

@@ -84,14 +84,19 @@ class Connection(ABC):
 
     @property
     @abstractmethod
+    def settled(self) -> bool:
+        """True when as far as is known here it can carry another request: open, all written, nothing unread."""
+
+    @property
+    @abstractmethod
     def reusable(self) -> bool:
-        """True when it can carry a request: open, all written, nothing unread. O(1), with one poll.
+        """True when it is settled, and the kernel knows no better. O(1), with one poll.
 
         The poll is for a close that the kernel knows and the event loop has not looked at yet.
         """
 
     @abstractmethod
-    async def send(self, data: bytes) -> None:
+    async def send(self, data: bytes, until: float = math.inf) -> bool:
         """Write bytes, waiting while the peer takes none.
 
         Returns early when the peer answers first: what is left may then never be sent, `answered` is
@@ -99,6 +104,10 @@ class Connection(ABC):
 
         Args:
             data: what to write.
+            until: when to stop waiting, as for `receive`.
+
+        Returns:
+            False when time ran out; the connection is of no use any more.
 
         Raises:
             UpstreamError: the connection broke (write_failed), or was closed here (closed).
@@ -181,6 +190,16 @@ def _on_asyncio() -> bool:
         return asyncio.current_task() is not None
     except RuntimeError:
         return False
+
+
+def now() -> float:
+    """The clock of the event loop: `anyio.current_time`, of which four a request are 10 us, in a fifth of its time."""
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        return anyio.current_time()
+    # Where trio is a guest of the loop, nobody's task is under way in it, and trio's clock is meant.
+    return anyio.current_time() if asyncio.current_task(loop) is None else loop.time()
 
 
 def _why_no_connection(fault: Exception) -> UpstreamError:
@@ -332,29 +351,39 @@ class _LoopConnection(asyncio.Protocol, Connection):
         return self._size > 0 or self._eof
 
     @property
-    def reusable(self) -> bool:
+    def settled(self) -> bool:
         return not (
             self._closed
             or self._eof
             or self._size
             or self._transport is None
             or self._transport.get_write_buffer_size()
-            or self._loop.is_closed()
-            or _has_input(self._fd)
         )
 
-    async def send(self, data: bytes) -> None:
+    @property
+    def reusable(self) -> bool:
+        return self.settled and not self._loop.is_closed() and not _has_input(self._fd)
+
+    async def send(self, data: bytes, until: float = math.inf) -> bool:
         if self.closed or self._transport is None:
             raise self._write_failure()
         self._transport.write(data)
+        if self._writing_paused:
+            with anyio.CancelScope(deadline=until) as scope:
+                await self._drain()
+            if scope.cancelled_caught:
+                return False
+        if self._closed and not self.answered:
+            raise self._write_failure()
+        return True
+
+    async def _drain(self) -> None:
         while self._writing_paused and not self._closed and not self.answered:
             self._writer = self._loop.create_future()
             try:
                 await self._writer
             finally:
                 self._writer = None
-        if self._closed and not self.answered:
-            raise self._write_failure()
 
     def _write_failure(self) -> UpstreamError:
         return _failure("closed" if self._fault == "closed" else "write_failed")
@@ -509,16 +538,27 @@ class _SocketConnection(Connection):
         return bool(self._early) or self._eof
 
     @property
-    def reusable(self) -> bool:
+    def settled(self) -> bool:
         return not (
             self.closed
             or self._unsent
             or self.answered
             or (isinstance(self._socket, ssl.SSLSocket) and self._socket.pending())
-            or _has_input(self._socket.fileno())
         )
 
-    async def send(self, data: bytes) -> None:
+    @property
+    def reusable(self) -> bool:
+        return self.settled and not _has_input(self._socket.fileno())
+
+    async def send(self, data: bytes, until: float = math.inf) -> bool:
+        if until == math.inf:
+            await self._send(data)
+            return True
+        with anyio.CancelScope(deadline=until) as scope:
+            await self._send(data)
+        return not scope.cancelled_caught
+
+    async def _send(self, data: bytes) -> None:
         await anyio.lowlevel.checkpoint_if_cancelled()
         rest = memoryview(data)
         self._unsent = True
