@@ -8,7 +8,20 @@ import anyio
 import httpx
 import pytest
 
-from rig import ChatRequest, Client, Message, RetryEvent, RetryPolicy, RigError, Timeouts
+from rig import (
+    ChatRequest,
+    Client,
+    Endpoint,
+    Message,
+    Pool,
+    PoolPolicy,
+    RetryEvent,
+    RetryPolicy,
+    RigError,
+    RunEvent,
+    RunFinished,
+    Timeouts,
+)
 from rig.testing import (
     Answer,
     Close,
@@ -19,6 +32,7 @@ from rig.testing import (
     call_deltas,
     faults,
     raw,
+    repeat,
     reply,
     sse,
     stream,
@@ -186,3 +200,39 @@ async def test_a_cancelled_call_shows_nothing() -> None:
                 raise
     assert caught is not None
     assert [secret for secret in PLANTED if secret in shown(caught)] == []
+
+
+@pytest.mark.parametrize(
+    "scripted",
+    [*FAILURES.values(), *STREAM_FAILURES.values()],
+    ids=[*FAILURES, *(f"stream: {name}" for name in STREAM_FAILURES)],
+)
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+async def test_no_failure_of_a_pool_shows_what_was_planted(
+    scripted: Answer, streamed: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, logger="rig")
+    events: list[RunEvent] = []
+    backend = FakeBackend(repeat(scripted))
+    async with backend.serve():
+        url = f"{backend.url.removesuffix('/v1')}/{PATH}"
+        pool = Pool(
+            [Endpoint(url, KEY, name=name) for name in ("one", "two")],
+            model="m",
+            policy=PoolPolicy(cooling_s=0.01, max_cooling_s=0.01),
+            retry=RetryPolicy(initial_s=0.001, max_5xx=4, budget_s=0.5),
+            timeouts=Timeouts(first_byte_s=0.2, idle_s=0.2),
+            on_event=events.append,
+        )
+        async with pool:
+            try:
+                await pool.run("hi", max_tokens=8, stream=streamed)
+            except RigError as error:
+                caught: BaseException = error
+            else:
+                caught = BaseException()  # some are answers, read one way or the other
+            statuses = repr(pool.endpoints)
+    evidence = shown(caught) + repr(pool) + statuses + "".join(map(str, events)) + caplog.text
+    evidence += "".join(repr(event) for event in events if not isinstance(event, RunFinished))
+    assert [secret for secret in PLANTED if secret in evidence] == []
+    assert not any(hasattr(each, "request") for each in linked(caught))
