@@ -1,6 +1,7 @@
 """Every example runs, against a scripted server."""
 
 import importlib.util
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,16 @@ import httpx
 import pytest
 
 from rig import Client, ToolCall
-from rig.testing import FakeBackend, call_deltas, repeat, reply, stream
+from rig.testing import (
+    Answer,
+    FakeBackend,
+    ReceivedRequest,
+    answer,
+    call_deltas,
+    repeat,
+    reply,
+    stream,
+)
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -153,3 +163,23 @@ def test_the_testing_example_passes_as_it_stands() -> None:
         check=False,
     )
     assert ran.returncode == 0, ran.stdout
+
+
+async def test_router_asks_who_suits_the_question(capsys: pytest.CaptureFixture[str]) -> None:
+    models = {"object": "list", "data": [{"id": name} for name in ("coder", "talker", "sorter")]}
+
+    def answered(got: ReceivedRequest) -> Answer:
+        if got.method == "GET":
+            return answer(body=models)
+        model = got.json["model"]
+        if model == "sorter":
+            about = "code" if "print no 3" in str(got.json["messages"]) else "chat"
+            return reply(json.dumps({"category": about}))
+        return reply(f"{model} says so.", model=model)
+
+    backend = FakeBackend(repeat(answered))
+    async with backend.serve():
+        answers = await load("router").main(backend.url, "coder", "talker", "sorter")
+    assert answers == ["coder says so.", "coder says so.", "talker says so."]
+    told = [line for line in capsys.readouterr().out.splitlines() if line.startswith("[")]
+    assert [line.split(",")[1] for line in told] == [" classified", " heuristic", " classified"]

@@ -26,6 +26,7 @@ from rig import (
     Router,
     RunEvent,
     RunRequest,
+    RunResult,
     ServerError,
     StreamCutError,
     Termination,
@@ -157,7 +158,9 @@ async def test_the_limit_may_be_left_out_altogether() -> None:
 
 async def test_a_run_request_names_its_tier_as_its_model() -> None:
     script = ScriptedModel("Done.")
-    result = await gateway(script).run(RunRequest("Hi", model=Tier.FAST, max_tokens=7))
+    result: RunResult[None] = await gateway(script).run(
+        RunRequest("Hi", model=Tier.FAST, max_tokens=7)
+    )
     assert (script.requests[0].model, script.requests[0].max_tokens) == ("small", 7)
     assert result.tier == "fast"
 
