@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import anyio
 from pydantic_core import from_json, to_json
@@ -22,7 +22,7 @@ from rig.agent.tools import Tool, ToolContext
 from rig.errors import ToolError
 from rig.events import ToolOutcome
 from rig.messages import ToolCall
-from rig.text.arguments import read_arguments
+from rig.text.arguments import Arguments, read_arguments
 from rig.text.duplicate_keys import duplicate_keys
 from rig.text.grammar import MAX_BATCH
 
@@ -110,10 +110,8 @@ def admit(tools: Iterable[Tool], call: ToolCall) -> ReadyCall | ToolOutcome:
     if not _is_object(call.arguments):
         arguments = read_arguments(call.arguments)
         if arguments.kind != "object":
-            return _refused(call, TRUNCATED if arguments.kind == "truncated" else MALFORMED)
+            return _refused(call, _unreadable(arguments))
         call = _amended(call, arguments.text, arguments.repairs)
-        if call.flaw == "form" and duplicate_keys(arguments.text) == "different":
-            return _refused(call, TWICE)
     if call.flaw and (why := _flaw(call, tool)):
         return _refused(call, why)
     try:
@@ -203,14 +201,25 @@ _EXTREME = re.compile(r"[0-9][eE][+-]?[0-9]|[0-9]{300}")
 """A number that may be past the range of floats: the parser makes an infinity of it."""
 
 
+def _unreadable(arguments: Arguments) -> str:
+    if arguments.ambiguous:
+        return TWICE
+    return TRUNCATED if arguments.kind == "truncated" else MALFORMED
+
+
 def _is_object(text: str) -> bool:
     """Whether nothing has to be mended: `read_arguments` would say the same, in fifty times the time."""
     if not (text.startswith("{") and text.endswith("}")) or _EXTREME.search(text):
         return False
     try:
-        return isinstance(from_json(text, allow_inf_nan=False), dict)
+        value: object = from_json(text, allow_inf_nan=False)
     except (ValueError, TypeError):  # TypeError: a str that holds lone surrogates
         return False
+    if not isinstance(value, dict):
+        return False
+    # Every key has its colon: as many colons as keys, and none stands twice.
+    keys = len(cast("dict[str, object]", value))
+    return text.count(":") == keys or duplicate_keys(text) == "none"
 
 
 def _amended(call: ToolCall, arguments: str, repairs: tuple[str, ...]) -> ToolCall:

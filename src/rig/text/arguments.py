@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from rig.text.duplicate_keys import DUPLICATE_KEY, duplicate_keys, without_duplicates
 from rig.text.json_builder import build_json
 from rig.text.json_loose import COMMENT, Loose, scan_loose
 from rig.text.json_scanner import scan_json
@@ -49,12 +50,15 @@ class Arguments:
         repairs: what was removed or repaired, in order and once each. Around the object: label,
             fence, comment, special_token, stray_closer, blank (characters JSON does not know as
             blanks), unwrapped (it was a JSON string that held the object). Inside: the names of
-            `rig.text.json_loose.LooseScanner`.
+            `rig.text.json_loose.LooseScanner`, and duplicate_key: a key that stood twice with equal values.
+        ambiguous: they are malformed only because a key stands twice with different values: which one was
+            meant can't be told.
     """
 
     kind: ArgumentsKind
     text: str
     repairs: tuple[str, ...] = ()
+    ambiguous: bool = False
 
 
 def read_arguments(text: str) -> Arguments:
@@ -64,6 +68,11 @@ def read_arguments(text: str) -> Arguments:
     whitespace; only what is none is repaired, and the result is strict. Strict excludes NaN, Infinity,
     unpaired surrogates and what `rig.text.json_scanner` bounds.
 
+    It differs from `rig.text.repair_json` in two places. A bracket too many behind the object is debris
+    here: the field of a call holds its arguments and nothing else, and servers leave one there. In a text of
+    any origin it may be the end of an object whose beginning was lost. And prose behind a closing fence is
+    an error here, which the model is told of, where a reply may well go on behind its answer.
+
     Args:
         text: the `arguments` of a call, or of a call found in a text.
 
@@ -71,7 +80,15 @@ def read_arguments(text: str) -> Arguments:
         The object's text, or why there is none.
     """
     read = _read(text, unwraps=MAX_UNWRAPS)
-    return read if read.kind == "object" else Arguments(kind=read.kind, text=text)
+    if read.kind != "object":
+        return Arguments(kind=read.kind, text=text)
+    doubled = duplicate_keys(read.text)
+    if doubled == "different":
+        return Arguments(kind="malformed", text=text, ambiguous=True)
+    if doubled == "equal":
+        repairs = (*read.repairs, DUPLICATE_KEY)
+        return Arguments(kind="object", text=without_duplicates(read.text), repairs=repairs)
+    return read
 
 
 def _read(text: str, *, unwraps: int) -> Arguments:

@@ -54,7 +54,12 @@ def repair_json(text: str, *, arrays: bool = False) -> Repair:
 
     A text that is strict JSON of any type is valid and left alone. Anything else has to be one object,
     alone but for blanks and a fence around it; text after the closing fence is not looked at unless
-    another value or fence begins in it.
+    another value or fence begins in it. A bracket too many behind the object is hopeless: it may end an
+    object whose beginning was lost. `rig.text.read_arguments`, which is given nothing but arguments, takes the
+    bracket for debris and the prose for an error.
+
+    Keys that stand twice are left as they are, and the last one counts, as for every JSON reader; who has to
+    know asks `rig.text.duplicate_keys`, as is done for the arguments of calls.
 
     Args:
         text: any text.

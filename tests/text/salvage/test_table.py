@@ -23,4 +23,9 @@ def test_a_longer_mark_is_read_by_the_dialects_of_its_beginnings_too() -> None:
 
 def test_every_dialect_has_a_name_of_its_own_or_shares_it_knowingly() -> None:
     names = [dialect.name for dialect in DIALECTS]
-    assert {name for name in names if names.count(name) > 1} == {"harmony", "gemma", "functionary"}
+    assert {name for name in names if names.count(name) > 1} == {
+        "harmony",
+        "gemma",
+        "functionary",
+        "qwen_coder",
+    }

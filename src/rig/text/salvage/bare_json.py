@@ -3,11 +3,13 @@
 import re
 from typing import Final
 
+from rig.text.json_scanner import scan_json
 from rig.text.salvage.blocks import Block, Dialect, undecided
 from rig.text.salvage.calls import SalvagedCall
-from rig.text.salvage.json_values import Value, read_value
+from rig.text.salvage.json_values import MAX_DEPTH, Value, read_value
 from rig.text.salvage.objects import (
     ARGUMENT_KEYS,
+    ENVELOPE_KEYS,
     FIRST_KEYS,
     NAME_KEYS,
     Found,
@@ -23,10 +25,15 @@ _PYTHONIC: Final = "pythonic"
 _FIRST_KEY: Final = re.compile(
     r"[{\[]\s*+(?:\{\s*+)?(?:[\"'](?P<key>[^\"'\\\n]{0,128})(?P<closed>[\"'])?|(?P<bare>\w{0,128}))"
 )
+_SCALAR: Final = r"(?:\"[^\"\\\n]{0,256}\"|'[^'\\\n]{0,256}'|null|true|false|-?\d{1,16})"
 _BEGUN_CALL: Final = re.compile(
-    rf"[{{\[]\s*+(?:\{{\s*+)?[\"']?(?:{'|'.join(NAME_KEYS)})[\"']?\s*+:\s*+[\"'](?P<name>[\w.\-]{{1,128}})[\"']"
-    rf"\s*+,\s*+[\"']?(?:{'|'.join(ARGUMENT_KEYS)})\b"
+    rf"(?:[{{\[]\s*+(?:[\"']?(?:id|type|role|index|content|thoughts?)[\"']?\s*+:\s*+{_SCALAR}\s*+,\s*+)*+"
+    rf"(?:[\"']?(?:{'|'.join(ENVELOPE_KEYS)}|function|tool|action)[\"']?\s*+:\s*+(?=[{{\[]))?+){{1,6}}"
+    rf"[\"']?(?:{'|'.join(NAME_KEYS)})[\"']?\s*+:\s*+[\"'](?P<name>[\w.\-]{{1,128}})[\"']"
+    rf"\s*+,\s*+(?:[\"']?(?:id|type|index)[\"']?\s*+:\s*+{_SCALAR}\s*+,\s*+)*+[\"']?(?:{'|'.join(ARGUMENT_KEYS)})\b"
 )
+"""What only a call begins with: whatever follows, the end of the text cut it."""
+
 _BETWEEN: Final = re.compile(r"[\s,;]*+")
 _DEBRIS: Final = re.compile(r"(?:[\s,;}\]]|```|</[\w:]{1,32}>|<\|[\w/]{1,32}\|>|</s>)*+\Z")
 _CLOSER: Final = re.compile(r"\s*+</[a-z_:]{0,24}(?:calls?|function)>", re.IGNORECASE)
@@ -44,13 +51,17 @@ def _read_object(source: Source, start: int) -> Block | None:
     if value.kind == "malformed" and first:
         value = read_value(source, start, loose=True)
     if value.kind == "truncated":
-        begun = _BEGUN_CALL.match(source.text, start)
-        if first and begun is not None and source.offer.find(begun["name"]):
-            return undecided(source)
-        return undecided(source, certain=False)
+        return undecided(source, certain=_is_begun(source, start))
+    if value.doubled and _is_begun(source, start):
+        return Block(end=value.end, problem="malformed")
     if value.kind == "malformed":
-        return Block(end=max(value.end, start + 1), plain=True)
+        return Block(end=max(value.end, start + 1), plain=True, whole=False)
     return _read_run(source, value, first=first)
+
+
+def _is_begun(source: Source, start: int) -> bool:
+    begun = _BEGUN_CALL.match(source.text, start)
+    return begun is not None and bool(source.offer.find(begun["name"]))
 
 
 def begins_call(source: Source, start: int) -> bool:
@@ -72,9 +83,10 @@ def _skip(source: Source, start: int) -> Block:
     """Data, whatever stands inside of it."""
     inside = source.skip_blanks(start + 1)
     if source.text[start] == "{" and source.text[inside : inside + 1] not in {'"', "}"}:
-        return Block(end=start + 1, plain=True)
-    value = read_value(source, start, loose=False)
-    return Block(end=max(value.end, start + 1), plain=True)
+        return Block(end=start + 1, plain=True, whole=False)
+    scan = scan_json(source.text, start, max_depth=MAX_DEPTH)
+    source.charge(scan.end - start)
+    return Block(end=max(scan.end, start + 1), plain=True, whole=scan.kind == "complete")
 
 
 def _read_run(source: Source, value: Value, *, first: bool) -> Block:
@@ -103,8 +115,8 @@ def _find(source: Source, value: Value, *, first: bool) -> Found:
     rest = source.text[value.end : value.end + MAX_DEBRIS_CHARS]
     source.charge(len(rest))
     alone = first and _DEBRIS.match(rest) is not None
-    certain = alone or _CLOSER.match(rest) is not None
-    setting = Setting(offer=source.offer, dialect=_NAME, certain=certain)
+    closed = _CLOSER.match(rest) is not None
+    setting = Setting(offer=source.offer, dialect=_NAME, certain=alone or closed, bare=not closed)
     return find_calls(value.value, with_repairs(setting, *value.repairs))
 
 
@@ -122,8 +134,12 @@ def _read_python_list(source: Source, start: int) -> Block | None:
     """`[search(q="x"), search(q="y")]`, with nothing behind it on its line."""
     setting = Setting(offer=source.offer, dialect=_PYTHONIC, certain=True)
     block = read_python_calls(source, start, setting, "]")
-    if block is None or block.unfinished:
-        return None if block is None else Block(end=block.end, plain=True, unfinished=True)
+    if block is None:
+        return None
+    if (
+        block.unfinished
+    ):  # the bracket is missing; and what stands in it is a call, or may become one
+        return undecided(source, certain=bool(block.calls) or block.problem == "truncated")
     line = source.line_end(block.end)
     if block.problem or not block.calls or source.text[block.end + 1 : line].strip():
         return None
@@ -141,9 +157,9 @@ def read_python_message(source: Source, start: int) -> Block | None:
     block = read_python_calls(source, start, setting, "")
     if block is None or (block.problem and not block.unfinished):
         return None
-    if block.problem:
-        return Block(end=block.end, plain=True, unfinished=True)
-    return block if block.calls else None
+    if block.problem or block.calls:
+        return block
+    return undecided(source, certain=False) if block.unfinished else None
 
 
 OBJECT: Final = Dialect(name=_NAME, marks=("{",), read=_read_object)

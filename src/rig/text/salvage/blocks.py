@@ -21,6 +21,7 @@ class Block:
         unfinished: the text ended inside of it, so more text could make something else of it.
         last: what follows it was invented by the model and is to be dropped.
         zone: it is a code block that was not closed, and this would close it.
+        whole: what is opened in it is closed in it; False for text of which only the beginning was read.
     """
 
     end: int
@@ -30,6 +31,7 @@ class Block:
     unfinished: bool = False
     last: bool = False
     zone: str = ""
+    whole: bool = True
 
 
 def undecided(source: Source, *, certain: bool = True) -> Block:

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from rig.text.coerce import coerce_text
+from rig.text.duplicate_keys import DuplicateKind
 from rig.text.salvage.blocks import Block, undecided
 from rig.text.salvage.calls import Problem
 from rig.text.salvage.json_values import read_value
-from rig.text.salvage.objects import Found, Setting, named_call
+from rig.text.salvage.objects import Found, Setting, keyed_call, more_doubled, named_call
 from rig.text.salvage.source import Source
 
 MAX_PARAMETERS: Final = 256
@@ -92,6 +93,7 @@ def _with_parameters(
 ) -> Block:
     known = source.offer.properties(name)
     arguments: dict[str, object] = {}
+    doubled: DuplicateKind = "none"
     position = start
     while (opener := tags.parameter.match(source.text, position)) and len(
         arguments
@@ -104,14 +106,16 @@ def _with_parameters(
         end, position = value
         text = source.text[opener.end() : end]
         typed = coerce_text(text, known.get(opener["name"]))
-        arguments[opener["name"]] = text if 'string="true"' in opener[0] else typed
+        value_given = text if 'string="true"' in opener[0] else typed
+        doubled = more_doubled(doubled, arguments, opener["name"], value_given)
+        arguments[opener["name"]] = value_given
     closer = _closer_at(source, position, tags.call_closers)
     if not closer:
         cut = position == len(source.text) or _may_be_tag(source, position, tags)
         if cut:
             return undecided(source)
         return _unreadable(source, position, tags, "malformed")
-    found = named_call(name, arguments, setting) if name else Found(problem="unknown_tool")
+    found = keyed_call(name, arguments, setting, doubled)
     return Block(end=position + len(closer), calls=found.calls, problem=found.problem)
 
 

@@ -4,8 +4,9 @@ import re
 from typing import Final
 
 from rig.text.coerce import coerce_text
+from rig.text.duplicate_keys import DuplicateKind
 from rig.text.salvage.blocks import Block, undecided
-from rig.text.salvage.objects import Found, Setting, named_call
+from rig.text.salvage.objects import Setting, keyed_call, more_doubled
 from rig.text.salvage.source import Source
 
 _NAME: Final = "glm"
@@ -40,6 +41,7 @@ def read_pairs(
     """
     known = source.offer.properties(name)
     arguments: dict[str, object] = {}
+    doubled: DuplicateKind = "none"
     cut = undecided(source)
     position = start
     while (key := _KEY.match(source.text, position)) and len(arguments) < MAX_PAIRS:
@@ -47,7 +49,9 @@ def read_pairs(
         if end < 0:
             return cut
         value = source.text[key.end() : end]
-        arguments[key[1]] = coerce_text(value, known.get(key[1]))
+        typed = coerce_text(value, known.get(key[1]))
+        doubled = more_doubled(doubled, arguments, key[1], typed)
+        arguments[key[1]] = typed
         position = source.skip_blanks(end + len(_VALUE_CLOSER))
     closer = next((one for one in closers if source.lower.startswith(one, position)), "")
     if not closer:
@@ -55,7 +59,7 @@ def read_pairs(
         ended = position == len(source.text) or at < 0
         return cut if ended else Block(end=at + len(closer), problem="malformed")
     glm = Setting(offer=setting.offer, dialect=_NAME, repairs=setting.repairs, certain=True)
-    found = named_call(name, arguments, glm) if name else Found(problem="unknown_tool")
+    found = keyed_call(name, arguments, glm, doubled)
     return Block(end=position + len(closer), calls=found.calls, problem=found.problem)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from rig.text.duplicate_keys import DUPLICATE_KEY, duplicate_keys
 from rig.text.json_builder import build_json
 from rig.text.json_loose import scan_loose
 from rig.text.json_scanner import ScanKind, scan_json
@@ -24,12 +25,14 @@ class Value:
         end: index after it; for malformed where it stops being JSON.
         value: the value of a complete one.
         repairs: what was mended.
+        doubled: it is malformed because it names a key twice, with different values.
     """
 
     kind: ScanKind
     end: int
     value: object = None
     repairs: tuple[str, ...] = ()
+    doubled: bool = False
 
 
 def read_value(source: Source, start: int, *, loose: bool) -> Value:
@@ -63,7 +66,12 @@ def arguments_json(arguments: Mapping[str, object]) -> str:
 
 
 def _built(text: str, end: int, repairs: tuple[str, ...]) -> Value:
+    doubled = duplicate_keys(text)
+    if doubled == "different":
+        return Value(kind="malformed", end=end, doubled=True)
     try:
-        return Value(kind="complete", end=end, value=build_json(text), repairs=repairs)
+        value = build_json(text)
     except ValueError:  # more digits than this process converts
         return Value(kind="malformed", end=end)
+    more = (DUPLICATE_KEY,) if doubled == "equal" else ()
+    return Value(kind="complete", end=end, value=value, repairs=(*repairs, *more))

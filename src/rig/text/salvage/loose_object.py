@@ -5,14 +5,15 @@ around texts, Gemma 4 between `<|tool_call>` and `<tool_call|>` with `<|"|>`.
 """
 
 import re
-from typing import Final
+from typing import Final, cast
 
+from rig.text.duplicate_keys import duplicate_keys
 from rig.text.json_builder import build_json
 from rig.text.json_scanner import scan_json
 from rig.text.salvage.blocks import Block, undecided
 from rig.text.salvage.calls import Problem
 from rig.text.salvage.json_values import MAX_DEPTH, arguments_json
-from rig.text.salvage.objects import Found, Setting, named_call
+from rig.text.salvage.objects import Found, Setting, keyed_call
 from rig.text.salvage.source import Source
 
 _NAME: Final = "gemma"
@@ -45,7 +46,9 @@ def read_loose_call(source: Source, start: int, setting: Setting) -> Block | Non
         return Block(end=end, problem=problem, unfinished=cut_off)
     gemma = Setting(offer=setting.offer, dialect=_NAME, repairs=setting.repairs, certain=True)
     try:
-        found = named_call(name, build_json(text), gemma) if name else Found(problem="unknown_tool")
+        found = keyed_call(
+            name, cast("dict[str, object]", build_json(text)), gemma, duplicate_keys(text)
+        )
     except ValueError:  # more digits than this process converts
         found = Found(problem="malformed")
     return Block(end=end, calls=found.calls, problem=found.problem)

@@ -1,10 +1,11 @@
 """Objects that say a call, whatever they name its parts. No I/O."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from typing import Final, cast
 
 from rig.text.arguments import read_arguments
+from rig.text.duplicate_keys import DUPLICATE_KEY, DuplicateKind, duplicate_keys
 from rig.text.json_builder import build_json
 from rig.text.json_repair import repair_json
 from rig.text.salvage.calls import Problem, SalvagedCall
@@ -56,7 +57,25 @@ FIRST_KEYS: Final = frozenset(
 """What the first key of an object must be for it to be a call. So a stream need not hold back an object
 that begins in any other way, and a call inside of other data is data."""
 
-_NESTING: Final = ("function", "tool", "action")
+COMMENT_KEYS: Final = frozenset(
+    {"thought", "thoughts", "thinking", "reasoning", "rationale", "explanation", "reason", "comment", "note", "purpose"}
+    | {"goal", "plan", "step", "confidence", "content", "message", "title", "label"}
+)  # fmt: skip
+"""Keys beside a call that say something about it. Their values are dropped, and `repairs` says so. Any other key
+that is none of a call's makes an object data: what it holds may be what matters most to the tool."""
+
+_MARK_KEYS: Final = frozenset({"id", "type", "index", "call_id", "tool_call_id", "role"})
+_TYPES: Final = frozenset(
+    {"function", "tool", "tool_use", "tool_call", "function_call", "action", "call"}
+)
+_NESTING: Final = ("function", "tool", "action", "function_call", "tool_call")
+_FREE_ARGUMENTS: Final = frozenset(
+    {"arguments", "action_input", "tool_input", "function_args", "function_arguments", "tool_args"}
+)
+"""Keys whose value may be a text where nothing else marks the call; `input` is a word of data too."""
+
+DROPPED: Final = "dropped_keys"
+"""What `repairs` says where something stood beside a call that is no part of it."""
 
 MAX_ENVELOPES: Final = 3
 """Wrappers inside each other that are opened: a message, its `tool_calls`, and their `function`."""
@@ -85,12 +104,15 @@ class Setting:
         repairs: what was mended in the text around them.
         certain: the text is nothing but calls, or says with its markup that it is one. Then a tool
             without required parameters needs no arguments, and they may stand beside the name.
+        bare: there is no markup that says so. Then a call without arguments is a name and nothing else,
+            and not one of a list.
     """
 
     offer: Offer
     dialect: str
     repairs: tuple[str, ...] = ()
     certain: bool = False
+    bare: bool = False
 
 
 def find_calls(value: object, setting: Setting) -> Found:
@@ -122,15 +144,49 @@ def named_call(name: str, arguments: object, setting: Setting) -> Found:
     if not isinstance(arguments, Mapping):
         return Found(problem="malformed")
     given = cast("Mapping[str, object]", arguments)
-    if isinstance(given.get("properties"), dict) and "properties" not in setting.offer.properties(
-        name
-    ):
-        return Found(problem="malformed")  # the tool's own schema, which the model repeats
+    if _is_schema(given, setting.offer.properties(name)):
+        return Found(problem="malformed")  # the tool's own, which the model repeats
     text = arguments_json(given)
     if not text:
         return Found(problem="malformed")
     call = SalvagedCall(name=name, arguments=text, dialect=setting.dialect, repairs=setting.repairs)
     return Found(calls=(call,))
+
+
+def more_doubled(
+    doubled: DuplicateKind, arguments: Mapping[str, object], key: str, value: object
+) -> DuplicateKind:
+    """What is known of doubled keys when one more argument comes.
+
+    Args:
+        doubled: what was known before.
+        arguments: those before it.
+        key: its key.
+        value: its value.
+    """
+    if key not in arguments or doubled == "different":
+        return doubled
+    before = arguments[key]
+    return "equal" if type(before) is type(value) and before == value else "different"
+
+
+def keyed_call(
+    name: str, arguments: Mapping[str, object], setting: Setting, doubled: DuplicateKind
+) -> Found:
+    """A call whose arguments were read one by one.
+
+    Args:
+        name: the tool, "" when it is not offered.
+        arguments: the arguments.
+        setting: how they are looked at.
+        doubled: whether a key came twice.
+    """
+    if not name:
+        return Found(problem="unknown_tool")
+    if doubled == "different":
+        return Found(problem="malformed")
+    repairs = (DUPLICATE_KEY,) if doubled == "equal" else ()
+    return named_call(name, arguments, with_repairs(setting, *repairs))
 
 
 def bare_call(name: str, setting: Setting) -> Found:
@@ -142,74 +198,160 @@ def bare_call(name: str, setting: Setting) -> Found:
 
 def with_repairs(setting: Setting, *repairs: str) -> Setting:
     """The setting after more was mended."""
-    return Setting(
-        offer=setting.offer,
-        dialect=setting.dialect,
-        repairs=tuple(dict.fromkeys((*setting.repairs, *repairs))),
-        certain=setting.certain,
-    )
+    return replace(setting, repairs=tuple(dict.fromkeys((*setting.repairs, *repairs))))
 
 
-def _found(value: object, setting: Setting, depth: int) -> Iterator[Found]:
+def _is_schema(given: Mapping[str, object], known: Mapping[str, object]) -> bool:
+    if isinstance(given.get("properties"), dict) and "properties" not in known:
+        return True
+    return given.get("type") == "object" and "type" not in known
+
+
+def _found(value: object, setting: Setting, depth: int, *, listed: bool = False) -> Iterator[Found]:
     if isinstance(value, list):
         items = cast("list[object]", value)
         for item in items:
-            inside = [*_found(item, setting, depth - 1)] if depth else []
+            inside = [*_found(item, setting, depth - 1, listed=True)] if depth else []
             yield from inside or [Found(problem="malformed")]
     elif isinstance(value, dict):
         wire = cast("dict[str, object]", value)
-        wrapped = _wrapped(wire)
-        if wrapped is not None and depth:
-            yield from _found(wrapped, setting, depth - 1)
-        elif (one := _one(wire, setting)) is not None:
+        envelope = _envelope(wire)
+        if envelope and depth:
+            yield from _opened(wire, envelope, setting, depth)
+        elif (one := _one(wire, setting, listed=listed)) is not None:
             yield one
         else:
             yield from _by_key(wire, setting)
 
 
-def _wrapped(wire: Mapping[str, object]) -> object:
-    """What an envelope holds; None when the object is a call itself, or is no envelope."""
+def _envelope(wire: Mapping[str, object]) -> str:
+    """The key under which an envelope has its calls; "" when the object is a call itself, or is none."""
     if any(isinstance(wire.get(key), str) for key in NAME_KEYS if key not in {"name", "action"}):
-        return None
+        return ""
     if "name" in wire and any(key in wire for key in ARGUMENT_KEYS):
-        return None
-    for key in ENVELOPE_KEYS:
-        value = wire.get(key)
-        if isinstance(value, list | dict):
-            return cast("object", value)
-    return None
+        return ""
+    return next((key for key in ENVELOPE_KEYS if isinstance(wire.get(key), list | dict)), "")
 
 
-def _one(wire: Mapping[str, object], setting: Setting) -> Found | None:
+def _opened(
+    wire: Mapping[str, object], envelope: str, setting: Setting, depth: int
+) -> Iterator[Found]:
+    """The calls in an envelope; what stands beside them must be about them."""
+    dropped = _beside_call(wire, {envelope})
+    if dropped is None:
+        yield Found(problem="malformed")
+        return
+    inside = with_repairs(setting, *dropped)
+    if envelope != "calls":  # a word of data too
+        inside = replace(inside, bare=False)
+    yield from _found(wire[envelope], inside, depth - 1)
+
+
+def _beside_call(wire: Mapping[str, object], used: Set[str]) -> tuple[str, ...] | None:
+    """What has to be told about keys beside a call; None where one of them makes it something else."""
+    dropped = False
+    for key, value in wire.items():
+        if key in used or value is None:
+            continue
+        if key == "type":
+            if not isinstance(value, str) or value.lower() not in _TYPES:
+                return None
+        elif key == "role":
+            if value not in {"assistant", "model"}:
+                return None
+        elif key in COMMENT_KEYS:
+            dropped = dropped or value not in ("", [], {})
+        elif key not in _MARK_KEYS:
+            return None
+    return (DROPPED,) if dropped else ()
+
+
+def _one(wire: Mapping[str, object], setting: Setting, *, listed: bool) -> Found | None:
     """The one call that an object is, None when it says none."""
-    nested = next((wire[key] for key in _NESTING if isinstance(wire.get(key), dict)), wire)
-    inner = cast("Mapping[str, object]", nested)
-    written = [source[key] for source in (inner, wire) for key in NAME_KEYS if key in source]
-    names = [name for name in written if isinstance(name, str)]
-    name = next((found for one in names if (found := setting.offer.find(one))), "")
-    given = next(
-        (source[key] for source in (inner, wire) for key in ARGUMENT_KEYS if key in source), None
+    nesting = next((key for key in _NESTING if isinstance(wire.get(key), dict)), "")
+    inner = cast("Mapping[str, object]", wire[nesting]) if nesting else wire
+    named = [(key, value) for key in NAME_KEYS if isinstance(value := inner.get(key), str)]
+    name_key, name = next(
+        ((key, found) for key, value in named if (found := setting.offer.find(value))), ("", "")
     )
-    if not names or not name:
+    keys = [key for key in ARGUMENT_KEYS if key in inner] or [
+        key for key in ARGUMENT_KEYS if key in wire and nesting
+    ]
+    source = inner if any(key in inner for key in keys) else wire
+    given: object = source[keys[0]] if keys else None
+    if not name:
         # Every tool may be named by a key instead, see _by_key; a call of an unknown one is a problem
         # only where it is certain to be a call.
-        return Found(problem="unknown_tool") if names and isinstance(given, dict) else None
-    if given is not None:
-        return named_call(name, given, setting)
+        return Found(problem="unknown_tool") if named and isinstance(given, dict) else None
+    doubled = _doubled(source, keys, [value for _, value in named], setting)
+    if doubled is None:
+        return Found(problem="malformed")
+    if given is None:
+        return _without(name_key, name, wire, inner, setting, listed=listed)
+    outer = _beside_call(wire, {nesting, *keys}) if nesting else ()
+    dropped = _beside_call(inner, {*keys, *(key for key, _ in named)})
+    if outer is None or dropped is None:
+        return Found(problem="malformed")
+    if not (setting.certain or isinstance(source[keys[0]], dict) or keys[0] in _FREE_ARGUMENTS):
+        return Found(problem="malformed")
+    if dropped and not setting.certain:
+        return Found(problem="malformed")
+    if nesting and setting.bare and not given and keys[0] == "parameters":
+        return Found(problem="malformed")  # the definition of a tool without parameters
+    return named_call(name, given, with_repairs(setting, *outer, *dropped, *doubled))
+
+
+def _doubled(
+    source: Mapping[str, object], keys: Sequence[str], names: Sequence[object], setting: Setting
+) -> tuple[str, ...] | None:
+    """What has to be told of a call that says a part of it twice; None where it says two things."""
+    tools = {setting.offer.find(name) or name for name in names}
+    values = [source[key] for key in keys if source[key] is not None]
+    if len(tools) > 1 or any(value != values[0] for value in values[1:]):
+        return None
+    return (DUPLICATE_KEY,) if len(values) > 1 or len(names) > 1 else ()
+
+
+def _without(
+    key: str,
+    name: str,
+    wire: Mapping[str, object],
+    inner: Mapping[str, object],
+    setting: Setting,
+    *,
+    listed: bool,
+) -> Found:
+    """A call whose arguments stand beside its name, or that has none."""
     if not setting.certain:
         return Found(problem="no_arguments")
-    return _beside(name, inner, setting) or bare_call(name, setting)
+    listed = listed and setting.bare
+    if not listed and (beside := _beside(key, name, inner, setting)):
+        return beside
+    used = {key, *NAME_KEYS, *ARGUMENT_KEYS} if not setting.bare else {key, *ARGUMENT_KEYS}
+    outer = _beside_call(wire, {*used, *_NESTING}) if inner is not wire else ()
+    dropped = _beside_call(inner, used)
+    if outer is None or dropped is None or listed or (setting.bare and (outer or dropped)):
+        return Found(problem="no_arguments")
+    if setting.bare and not _is_mark(wire.get("id", "")):
+        return Found(problem="no_arguments")
+    return bare_call(name, with_repairs(setting, *outer, *dropped))
 
 
-def _beside(name: str, wire: Mapping[str, object], setting: Setting) -> Found | None:
+def _is_mark(value: object) -> bool:
+    """Whether an id is one of a call, and not the number of a record."""
+    return isinstance(value, str) and not value.isdecimal()
+
+
+def _beside(key: str, name: str, wire: Mapping[str, object], setting: Setting) -> Found | None:
     """Arguments that stand beside the name: all of them parameters, and all that are required."""
     known = setting.offer.properties(name)
-    key = next(key for key in NAME_KEYS if setting.offer.find(wire.get(key)) == name)
     rest = {name: value for name, value in wire.items() if name not in {key, "type", "id"}}
     if not rest or key in known or not rest.keys() <= known.keys():
         return None
     if not setting.offer.required(name) <= rest.keys():
         return None
+    if setting.bare and not setting.offer.required(name):
+        return None  # a record that happens to have such fields
     return named_call(name, rest, with_repairs(setting, "flattened"))
 
 
@@ -218,15 +360,29 @@ def _by_key(wire: Mapping[str, object], setting: Setting) -> Iterator[Found]:
     named = {key: setting.offer.find(key) for key in wire}
     if not setting.certain or not wire or not all(named.values()):
         return
-    if all(isinstance(value, dict) for value in wire.values()):
-        for key, arguments in wire.items():
-            yield named_call(named[key], arguments, setting)
+    if not all(isinstance(value, dict) for value in wire.values()):
+        return
+    if setting.bare and not all(
+        _fits(named[key], cast("Mapping[str, object]", value), setting, alone=len(wire) == 1)
+        for key, value in wire.items()
+    ):
+        return
+    for key, arguments in wire.items():
+        yield named_call(named[key], arguments, setting)
+
+
+def _fits(name: str, given: Mapping[str, object], setting: Setting, *, alone: bool) -> bool:
+    """Whether an object is the arguments of a tool, and not a value that bears its name."""
+    known, needed = setting.offer.properties(name), setting.offer.required(name)
+    return given.keys() <= known.keys() and needed <= given.keys() and (alone or bool(given))
 
 
 def _from_text(name: str, text: str, setting: Setting) -> Found:
+    if not text.strip() and setting.offer.required(name):
+        return Found(problem="no_arguments")
     read = read_arguments(text)
     repairs, kind, json_text = read.repairs, read.kind, read.text
-    if kind == "malformed":
+    if kind == "malformed" and not read.ambiguous:
         mended = repair_json(text)
         if mended.kind == "repaired":
             kind, json_text, repairs = "object", mended.text, mended.repairs
@@ -237,6 +393,8 @@ def _from_text(name: str, text: str, setting: Setting) -> Found:
     try:
         value = build_json(json_text)
     except ValueError:  # more digits than this process converts
+        return Found(problem="malformed")
+    if duplicate_keys(json_text) == "different":
         return Found(problem="malformed")
     return named_call(name, value, with_repairs(setting, *repairs))
 

@@ -35,6 +35,11 @@ class Offer:
     def __bool__(self) -> bool:
         return bool(self._schemas)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the tools."""
+        return tuple(self._schemas)
+
     def find(self, written: object) -> str:
         """The tool that a written name means, "" when that is none of them.
 

@@ -6,6 +6,7 @@ tokens are checked first, so that the parser is never given what makes it warn o
 
 import ast
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, cast
 
@@ -39,6 +40,10 @@ _BAD_ESCAPE = re.compile(
     r"(\\(?:\\|[\n'\"abfnrtv]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U000[0-9a-fA-F]{5}|U0010[0-9a-fA-F]{4}"
     r"|0(?![0-7])))|\\"
 )
+_ARGUMENTS = re.compile(
+    r"\s*(?:\Z|[A-Za-z_]\w{0,127}\s*=(?!=)|[rRuU]?[\"'{\[]|-?\d+\s*(?:[,)]|\Z))"
+)
+_CUT_KEY = re.compile(r"\s*([A-Za-z_]\w{0,127})\s*")
 _BETWEEN = re.compile(r"(?:[\s;,]|print[ \t]*\([ \t]*[A-Za-z_]\w{0,63}[ \t]*\)|#[^\n]*+)*+")
 _AFTER = re.compile(r"[ \t]*(?:\Z|[\n\r;,#\]<`])")
 _CLOSERS: Final = {"(": ")", "[": "]", "{": "}"}
@@ -53,12 +58,14 @@ class PythonCall:
         kind: complete; truncated: the text ended in what may be a call; none.
         end: index after a complete one.
         name: as it is written.
+        certain: of a truncated one, that it is a call of an offered tool, and no word before a bracket.
         found: the call, or why it is none; for complete.
     """
 
     kind: Literal["complete", "truncated", "none"]
     end: int = 0
     name: str = ""
+    certain: bool = False
     found: Found = field(default_factory=Found)
 
 
@@ -92,7 +99,8 @@ def read_python_call(
     name = source.offer.find(written)
     kind, end, text = _cut_out(source, head.end("open") - 1)
     if kind != "complete":
-        return PythonCall(kind=kind, name=name) if name or code else _NONE
+        certain = bool(name) and _begins_arguments(source, name, head)
+        return PythonCall(kind=kind, name=name, certain=certain) if name or code else _NONE
     if head["print"]:
         after = source.skip_blanks(end)
         if source.text[after : after + 1] != ")":
@@ -123,7 +131,8 @@ def read_python_calls(
     while position < size and not (stop and source.lower.startswith(stop, position)):
         one = read_python_call(source, position, setting, code=code)
         if one.kind == "truncated":
-            return Block(end=size, problem="truncated", unfinished=True)
+            cut: Problem = "truncated" if one.certain or calls or code else ""
+            return Block(end=size, problem=cut, unfinished=True)
         if one.kind == "none" or not _AFTER.match(source.text, one.end):
             return None
         calls += one.found.calls
@@ -143,6 +152,17 @@ def may_be_name(source: Source, begun: str) -> bool:
     head, dot, tail = begun.rpartition(".")
     method = bool(dot) and "call".startswith(tail) and bool(source.offer.find(head))
     return bool(begun) and (method or source.offer.may_begin(begun))
+
+
+def _begins_arguments(source: Source, name: str, head: re.Match[str]) -> bool:
+    """Whether what follows a bracket that the text does not close is no prose in brackets."""
+    start = head.end("open")
+    if _ARGUMENTS.match(source.text, start):
+        return True
+    word = _CUT_KEY.fullmatch(source.text, start)
+    touching = head.end("name") == head.start("open")
+    known = source.offer.properties(name)
+    return word is not None and touching and any(key.startswith(word[1]) for key in known)
 
 
 def _between(source: Source, start: int) -> int:
@@ -231,7 +251,18 @@ def _literal(node: ast.expr) -> object:
         case ast.Dict(keys=keys, values=values):
             names = [key.value for key in keys if isinstance(key, ast.Constant)]
             if len(names) == len(values) and all(isinstance(name, str) for name in names):
-                return dict(zip(names, map(_literal, values), strict=True))
+                return _unique(names, [_literal(one) for one in values])
         case _:
             pass
     raise ValueError
+
+
+def _unique(names: Sequence[object], values: Sequence[object]) -> dict[object, object]:
+    """A dict of pairs.
+
+    Raises:
+        ValueError: a name stands twice.
+    """
+    if len(set(names)) < len(names):
+        raise ValueError
+    return dict(zip(names, values, strict=True))

@@ -6,6 +6,8 @@ from typing import Final
 
 from rig.text.salvage.bare_json import begins_call
 from rig.text.salvage.blocks import Block, Dialect
+from rig.text.salvage.cues import is_explained, is_intended, is_introduced
+from rig.text.salvage.lines import MAX_LINE_CHARS, is_indented, is_lazily_quoted, is_marked
 from rig.text.salvage.objects import Setting
 from rig.text.salvage.payload import read_objects
 from rig.text.salvage.pythonic import read_python_calls
@@ -19,16 +21,11 @@ _TOOL_INFOS: Final = frozenset({"tool_code", "tool_call", "tool_calls", "functio
 _OUTPUT: Final = re.compile(
     r"(?:\s|[`~]{3,16}\s*(?:tool_)?(?:output|outputs|result)\b.*)*\Z", re.DOTALL | re.IGNORECASE
 )
-_ZONES: Final = ("example", "examples", "pre", "code", "samp", "document", "blockquote", "quote")
-_ZONE: Final = re.compile(rf"<(?P<name>{'|'.join(_ZONES)})(?:\s[^<>\n]{{0,80}})?>", re.IGNORECASE)
-_CUE: Final = re.compile(
-    r"\b(?:examples?|e\.g\.?|i\.e\.?|for instance|such as|like (?:this|so|that)|looks? like|format|syntax|"
-    r"template|schema|sample|says?|said|reads|wrote|writes|contains?|contained|states?|stated|quotes?|"
-    r"quoted|returned|shows?|prints?|message|snippet)(?:\s+(?:is|was|are|be|of|follows?|below|here|this)){0,3}"
-    r"[\s\"'`*_]{0,4}:?[\s\"'`*_]{0,8}\Z",
-    re.IGNORECASE,
-)
 _QUOTES: Final = "\"'"
+_SINGLE: Final = re.compile(r"(?:^|[\s(\[])'(?=\S)(?:[^'\n]|(?<=\w)'(?=\w)){0,200}\Z")
+_SINGLE_END: Final = re.compile(r"[^'\n]{0,80}'(?!\w)")
+_ENDING: Final = ".!?:\u3002\uff01\uff1f"
+_STOPS: Final = ".!?,;:\u3002\uff01\uff1f"
 _OPENING_QUOTES: Final = "`\u201c\u2018\u201e\u00ab\u2039"
 _SENTENCE_ENDS: Final = ".!?:;)\u2026\u3002\uff01\uff1f\uff1a>]"
 
@@ -43,17 +40,31 @@ def is_shown(text: str, start: int, end: int, floor: int) -> bool:
         floor: index before which text belongs to something else.
     """
     before = text[max(floor, start - CONTEXT_CHARS) : start]
+    after = text[end : end + CONTEXT_CHARS]
     if before[-1:] and before[-1] in _OPENING_QUOTES:
         return True
-    if before[-1:] and before[-1] in _QUOTES and (text[end : end + 1] or '"') in _QUOTES:
+    if before[-1:] and before[-1] in _QUOTES and (after[:1] or '"') in _QUOTES:
         return True
-    if _CUE.search(before):
+    if is_introduced(before) or is_explained(after):
         return True
-    line = before.rpartition("\n")[2].strip()
-    if not line or line[-1] in _SENTENCE_ENDS:
+    begin = max(floor, text.rfind("\n", floor, start) + 1)
+    line = text[begin : min(start, begin + MAX_LINE_CHARS)]
+    if is_marked(line) or is_indented(text, start) or is_lazily_quoted(text, start):
+        return True
+    if _SINGLE.search(line) and _SINGLE_END.match(after):
+        return True
+    return _is_amid(text[max(begin, start - CONTEXT_CHARS) : start], after)
+
+
+def _is_amid(line: str, after: str) -> bool:
+    """Whether it is a word of a sentence, told by what stands around it on its line."""
+    words = line.strip()
+    if not words or words[-1] in _SENTENCE_ENDS:
         return False
-    rest = text[end : end + CONTEXT_CHARS].partition("\n")[0].strip()
-    return bool(rest) and rest[0] not in "<[{};,"
+    rest = after.partition("\n")[0].strip()
+    if not rest or (rest[0] not in "<[{" and not rest.lstrip(_STOPS) and is_intended(line)):
+        return False
+    return rest.lstrip(",; ")[:1] not in {"<", "[", "{", ""} or rest[0] in _ENDING
 
 
 def _read_fence(source: Source, start: int) -> Block | None:
@@ -173,17 +184,6 @@ def _read_quote(source: Source, start: int) -> Block | None:
     return Block(end=source.line_end(start), plain=True)
 
 
-def _read_zone(source: Source, start: int) -> Block | None:
-    """An element that holds an example or a document."""
-    opener = _ZONE.match(source.text, start)
-    if opener is None:
-        return None
-    closer = f"</{opener['name'].lower()}>"
-    end = source.find(closer, opener.end())
-    return None if end < 0 else Block(end=end + len(closer), plain=True)
-
-
 FENCE: Final = Dialect(name="fence", marks=("```", "~~~"), read=_read_fence)
 INLINE: Final = Dialect(name="code", marks=("`",), read=_read_inline)
 QUOTE: Final = Dialect(name="quote", marks=(">",), read=_read_quote)
-ZONE: Final = Dialect(name="zone", marks=tuple(f"<{name}" for name in _ZONES), read=_read_zone)

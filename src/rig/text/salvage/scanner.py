@@ -2,12 +2,16 @@
 
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
+from rig.text.json_builder import build_json
 from rig.text.salvage.blocks import Block
 from rig.text.salvage.calls import Problem, SalvagedCall
+from rig.text.salvage.cues import CONNECTS, placeholders
+from rig.text.salvage.lines import Dumps
 from rig.text.salvage.message import read_message
 from rig.text.salvage.quoting import is_shown
+from rig.text.salvage.regions import Regions
 from rig.text.salvage.remains import BY_LENGTH
 from rig.text.salvage.source import Source
 from rig.text.salvage.table import BY_MARK, MARKS
@@ -78,6 +82,26 @@ def end_of_tail(text: str, start: int) -> int:
     return tail.end() if tail else start
 
 
+def _is_template(call: SalvagedCall) -> bool:
+    """Whether all arguments of a call are placeholders."""
+    found, total = placeholders(cast("dict[str, object]", build_json(call.arguments)))
+    return 0 < found == total
+
+
+def _has_placeholder(call: SalvagedCall) -> bool:
+    return placeholders(cast("dict[str, object]", build_json(call.arguments)))[0] > 0
+
+
+def _balanced(text: str, start: int, end: int) -> int:
+    """The end of a call without brackets behind it that it did not open: they may be another's."""
+    piece = text[start:end].rstrip()
+    surplus = sum(map(piece.count, "}]")) - sum(map(piece.count, "{["))
+    while surplus > 0 and piece[-1:] in {"}", "]"}:
+        piece = piece[:-1].rstrip()
+        surplus -= 1
+    return start + len(piece)
+
+
 class _Scanner:
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -87,28 +111,26 @@ class _Scanner:
         self._end = len(source.text)
         self._wrapper = self._wrapper_index = 0
         self._wrapper_end = self._shown_end = -1
+        self._regions: Regions | None = None
+        self._dumps: Dumps | None = None
 
     def run(self) -> Scan:
         source = self._source
         first = source.skip_blanks(0)
         block = read_message(source, first) if first < self._end else None
-        if block is not None and block.calls and end_of_tail(source.text, block.end) == self._end:
-            return Scan(text="", calls=block.calls[:MAX_CALLS])
+        if block is not None and (whole := self._whole(block)):
+            return whole
+        blocks = self._read()
         position = 0
-        for _ in range(MAX_MARKS):
-            mark = None if source.exhausted else MARKS.search(source.lower, position)
-            if mark is None:
-                break
-            block = read_at(source, mark.start(), mark[0])
-            if block is None:
-                position = mark.start() + 1
-            elif block.last and not block.calls:
-                position = mark.start() + 1
+        for start, block in blocks:
+            if start < position:
+                continue  # a closing tag that belongs to the call before it
+            if block.last and not block.calls:
                 if self._calls:
-                    self._end = mark.start()
+                    self._end = start
                     break
-            else:
-                position = self._take(mark.start(), block)
+            elif not block.plain:
+                position = self._take(start, block, blocks)
                 if (block.last and self._calls) or len(self._calls) >= MAX_CALLS:
                     self._end = position
                     break
@@ -116,11 +138,35 @@ class _Scanner:
             text=self._visible(), calls=tuple(self._calls[:MAX_CALLS]), problem=self._problem
         )
 
-    def _take(self, start: int, block: Block) -> int:
-        """Take a block; return the index to go on from."""
+    def _whole(self, block: Block) -> Scan | None:
+        """What a message is that is nothing but calls, from its first character on."""
+        if block.calls and end_of_tail(self._source.text, block.end) == self._end:
+            shown = any(map(_is_template, block.calls))
+            return None if shown else Scan(text="", calls=block.calls[:MAX_CALLS])
+        return Scan(text="", problem=block.problem) if block.problem == "truncated" else None
+
+    def _read(self) -> list[tuple[int, Block]]:
+        """What stands at the marks of the text, without judging it."""
+        source = self._source
+        blocks: list[tuple[int, Block]] = []
+        position = calls = 0
+        for _ in range(MAX_MARKS):
+            mark = None if source.exhausted else MARKS.search(source.lower, position)
+            if mark is None or calls >= MAX_CALLS:
+                break
+            start = mark.start()
+            block = read_at(source, start, mark[0])
+            position = start + 1
+            if block is not None:
+                blocks.append((start, block))
+                calls += len(block.calls)
+                if not block.last or block.calls:
+                    position = max(position, block.end)
+        return blocks
+
+    def _take(self, start: int, block: Block, blocks: list[tuple[int, Block]]) -> int:
+        """Take a call, or what is left of one; return the index behind it."""
         source, end = self._source, block.end
-        if block.plain:
-            return max(end, start + 1)
         if not block.calls and not block.problem:
             self._wrap(start, end)
             return end
@@ -128,16 +174,52 @@ class _Scanner:
         behind = end_of_tail(source.text, end)
         source.charge(behind - end)
         floor = self._removed[index - 1][1] if index else 0
-        follows_shown = self._is_blank(self._shown_end, begin)
-        if follows_shown or is_shown(source.text, begin, behind, floor):
+        if (
+            self._follows_shown(begin)
+            or is_shown(source.text, begin, behind, floor)
+            or self._is_inside(begin, end, blocks)
+            or self._is_filled_in_later(begin, behind, block)
+        ):
             del self._removed[index:]
             self._shown_end = behind
             return behind
         self._shown_end = -1
-        self._calls += block.calls
-        self._problem = self._problem or block.problem
+        if any(map(_is_template, block.calls)):
+            self._problem = self._problem or "no_arguments"
+        else:
+            self._calls += block.calls
+            self._problem = self._problem or block.problem
         self._removed.append((start, behind))
         return behind
+
+    def _follows_shown(self, begin: int) -> bool:
+        """Whether nothing, or an "or", stands between something shown and what follows."""
+        between = self._source.text[self._shown_end : begin] if self._shown_end >= 0 else "a b"
+        return not between.strip() or CONNECTS.fullmatch(between) is not None
+
+    def _is_inside(self, begin: int, end: int, blocks: list[tuple[int, Block]]) -> bool:
+        """Whether something else stands around a call; the whole text is looked at for it, once."""
+        source = self._source
+        if self._regions is None or self._dumps is None:
+            holes = [
+                (start, _balanced(source.text, start, block.end))
+                for start, block in blocks
+                if block.whole and block.end > start + 1 and (block.calls or not block.last)
+            ]
+            self._regions = Regions(source.text, holes, source.offer.names)
+            self._dumps = Dumps(source.text)
+            source.charge(len(source.text))
+        end = _balanced(source.text, begin, end)
+        return self._regions.cover(begin, end) or self._dumps.hold(begin)
+
+    def _is_filled_in_later(self, begin: int, behind: int, block: Block) -> bool:
+        """Whether a call among prose has placeholders, or one alone in a form that is no model's own."""
+        if not any(map(_has_placeholder, block.calls)):
+            return False
+        text = self._source.text
+        if text[:begin].strip() or text[behind : self._end].strip():
+            return True
+        return text[begin] == "{" and any(map(_is_template, block.calls))
 
     def _wrap(self, start: int, end: int) -> None:
         """Take a wrapper, or what is left of one; it belongs to the call that follows it directly."""

@@ -31,12 +31,14 @@ from rig.text.salvage import (
     react,
     remains,
     transcript,
+    wrapper,
 )
 from rig.text.salvage.blocks import Dialect
 
 DIALECTS: Final = (
     hermes.DIALECT,
     qwen_coder.DIALECT,
+    qwen_coder.ODD,
     minimax.DIALECT,
     llama.DIALECT,
     mistral.DIALECT,
@@ -63,12 +65,12 @@ DIALECTS: Final = (
 """Every dialect that a call can be salvaged from."""
 
 OTHERS: Final = (
+    wrapper.DIALECT,
     remains.INVENTED,
     remains.CLOSER,
     quoting.FENCE,
     quoting.INLINE,
     quoting.QUOTE,
-    quoting.ZONE,
 )
 """What is looked for beside calls: remains of them, and what is only shown."""
 

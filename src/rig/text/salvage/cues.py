@@ -1,0 +1,265 @@
+"""Words around a call that tell that it is shown: examples, quotations, warnings, in some languages. No I/O.
+
+Each row is a fact about how people write. A cue counts in the clause that ends at the call, because "I have seen
+the example." before it says nothing; and where the clause says what the model is about to do, what it is
+about to do it with is no cue: "Let me check the format of the file:".
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final, cast
+
+CLAUSE_CHARS: Final = 160
+"""Characters of the last clause that are looked at, and as many behind the call. Lead-ins are shorter."""
+
+_WORD: Final = r"(?:[\w'\u2019\-]+[ \t]+)"
+
+_LATIN: Final = (
+    # English
+    r"for (?:example|instance)|e\.g\.?|i\.e\.?|such as|(?:exactly |just )?like (?:this|so|that)|look(?:s|ed|ing)? (?:like|as follows)",
+    # German, French, Spanish, Portuguese, Italian, Dutch, Polish
+    r"zum beispiel|beispielsweise|beispiel|z\.\s?b\.?|etwa so|(?:sieht|s\xe4he|sehen) so aus|so (?:sieht|s\xe4he|sehen)\b[^.\n]{0,30} aus|so auss(?:ehen|ieht)",
+    r"par exemple|p\.\s?ex\.?|comme (?:ceci|cela|\xe7a|suit)",
+    r"por ejemplo|p\.\s?ej\.?|como (?:este|esto|sigue)|de esta (?:forma|manera)|as\xed",
+    r"por exemplo|desta (?:forma|maneira)|como (?:isto|este)|assim",
+    r"per esempio|ad esempio|cos\xec|bijvoorbeeld|na przyk\u0142ad",
+)
+_OTHER: Final = (
+    "\u4f8b\u5982|\u6bd4\u5982|\u8b6c\u5982|\u4e3e\u4f8b|\u50cf\u8fd9\u6837|\u5982\u4e0b\u6240\u793a",
+    "\u4f8b\u3048\u3070|\u305f\u3068\u3048\u3070|\u4f8b[:\uff1a]?$|\u3053\u306e\u3088\u3046\u306b|\u6b21\u306e\u3088\u3046\u306b|\u306e\u3088\u3046\u306a",
+    r"\u043d\u0430\u043f\u0440\u0438\u043c\u0435\u0440|\u0432\u043e\u0442 \u0442\u0430\u043a|\u0442\u0430\u043a\u0438\u043c \u043e\u0431\u0440\u0430\u0437\u043e\u043c|\u0441\u043b\u0435\u0434\u0443\u044e\u0449\u0438\u043c \u043e\u0431\u0440\u0430\u0437\u043e\u043c",
+    "\uc608\ub97c \ub4e4\uc5b4|\uc608:|\uc774\ub807\uac8c",
+)
+_ALWAYS: Final = re.compile(
+    rf"(?:\b(?:{'|'.join(_LATIN)})|{'|'.join(_OTHER)})"
+    r"(?:\s+(?:is|was|are|be|of|follows?|below|here|this|would|could|one|a|an|the|call|tool|function)\b){0,4}"
+    r"[\s\"'`*_]{0,4}[,:\uff1a\u2014\-]?[\s\"'`*_]{0,8}\Z",
+    re.IGNORECASE,
+)
+"""What shows whatever the clause says before."""
+
+_NOUNS: Final = (
+    (
+        r"examples?|format|syntax|template|schema|sample|snippet|illustration|demonstration|placeholders?|pseudo-?code|"
+        r"options?|alternatives?|variants?|hypothetical(?:ly)?|imagine|suppose|pretend"
+    ),
+    r"beispiele?|vorlage|muster|formate?|variante|angenommen",
+    r"exemples?|mod\xe8le|syntaxe|variante",
+    r"ejemplos?|formato|plantilla|sintaxis|muestra",
+    r"exemplos?|modelo|sintaxe|amostra",
+    r"esempio|esempi|formato|sintassi|voorbeeld|formaat|przyk\u0142ad(?:y|em)?|\xf6rnek|\xf6rne\u011fin",
+)
+_NOUNS_OTHER: Final = (
+    "\u793a\u4f8b|\u4f8b\u5b50|\u8303\u4f8b|\u6837\u4f8b|\u683c\u5f0f|\u6a21\u677f|\u8bed\u6cd5",
+    "\u5f62\u5f0f|\u66f8\u5f0f|\u30d5\u30a9\u30fc\u30de\u30c3\u30c8|\u30b5\u30f3\u30d7\u30eb|\u69cb\u6587",
+    r"\u043f\u0440\u0438\u043c\u0435\u0440\w*|\u0444\u043e\u0440\u043c\u0430\u0442\w*|\u043e\u0431\u0440\u0430\u0437\u0435\u0446|\u0448\u0430\u0431\u043b\u043e\u043d\w*|\u0441\u0438\u043d\u0442\u0430\u043a\u0441\u0438\u0441\w*",
+    "\uc608\uc2dc|\ud615\uc2dd|\u0645\u062b\u0627\u0644|\u0909\u0926\u093e\u0939\u0930\u0923",
+)
+_SPOKEN: Final = (
+    (
+        r"says?|said|reads|wrote|writes|contains?|contained|containing|states?|stated|quotes?|quoted|returned|shows|showed|shown|"
+        r"prints?|printed|message|logged|reported|received|replied|responded|sent|(?:asked|told|tells|asks|wants?) (?:me|you|us) to|"
+        r"was told to|tried to|embedded|injected|according to|"
+        r"(?:found|appears?|appeared|saw|seen|written|is|was) (?:[\w\-]+ ){0,2}in (?:the|this|that|a|an|your|its|their) (?:[\w\-]+ ){0,2}"
+        r"(?:page|document|file|log|logs|email|website|article|comments?|docs|documentation|readme|message|transcript|history|prompt|code)"
+    ),
+    r"sagt|sagte|schrieb|schreibt|enth\xe4lt|lautet|steht|dit|a \xe9crit|contient|dice|escribi\xf3|contiene|diz|escreveu|cont\xe9m",
+)
+_SPOKEN_OTHER: Final = (
+    "\u5199\u9053|\u5199\u7740|\u5185\u5bb9\u662f|\u5305\u542b|\u8bf4[:\uff1a]|\u66f8\u304b\u308c|\u3068\u8a00",
+    r"\u0433\u043e\u0432\u043e\u0440\u0438\u0442|\u0441\u043e\u0434\u0435\u0440\u0436\u0438\u0442|\u043d\u0430\u043f\u0438\u0441\u0430\u043b\w*|\u043d\u0430\u043f\u0438\u0441\u0430\u043d\u043e",
+)
+_NOUN: Final = re.compile(
+    rf"\b(?:{'|'.join(_NOUNS)}|{'|'.join(_SPOKEN)})\b"
+    rf"|{'|'.join(_NOUNS_OTHER)}|{'|'.join(_SPOKEN_OTHER)}",
+    re.IGNORECASE,
+)
+"""What shows in a clause that does not say what the model is about to do."""
+
+_USES: Final = r"(?:call|calls|output|write|use|emit|run|execute|send|produce|generate|print|invoke|type|issue|submit|include)"
+_NEGATED: Final = (
+    (
+        rf"(?:never|do not|don['\u2019]t|must not|mustn['\u2019]t|should not|shouldn['\u2019]t|cannot|can['\u2019]t|may not|won['\u2019]t|"
+        rf"will not|not to|not|no longer)[ \t]+{_WORD}{{0,2}}{_USES}(?:ing|ting|ning)?|(?:avoid|refrain from|stop|instead of|rather than|"
+        rf"forbidden|prohibited|not allowed)"
+    ),
+    (
+        r"niemals|(?:rufe?|gib|schreib|nutze?|verwende|sende|f\xfchre?)\b[^.,;:\n]{0,40}\b(?:nicht|nie)\b|nicht "
+        r"(?:aufrufen|ausgeben|schreiben|verwenden|ausf\xfchren|senden)"
+    ),
+    r"ne\b[^.,;:\n]{0,40}\b(?:jamais|pas)|jamais|\xe9vite[rz]?",
+    r"nunca|jam\xe1s|no (?:llame[ns]?|llames|escriba[ns]?|escribas|use[ns]?|ejecute[ns]?|env\xed[ea][ns]?|emita)|evite|evita",
+    r"n\xe3o (?:chame|escreva|use|execute|envie|emita)|jamais|non (?:chiamare|usare|scrivere)|mai",
+)
+_NEGATED_OTHER: Final = (
+    "\u4e0d\u8981|\u5207\u52ff|\u8bf7\u52ff|\u7981\u6b62|\u4e0d\u5f97|\u4e0d\u80fd\u8c03\u7528|\u5343\u4e07\u522b",
+    "\u3057\u306a\u3044\u3067|\u306a\u3044\u3067\u304f\u3060\u3055\u3044|\u6c7a\u3057\u3066|\u3057\u3066\u306f\u3044\u3051\u306a",
+    r"\u043d\u0438\u043a\u043e\u0433\u0434\u0430|\u043d\u0435 (?:\u0432\u044b\u0437\u044b\u0432\u0430\w*|\u0432\u044b\u0432\u043e\u0434\u0438\w*|\u043f\u0438\u0448\u0438\w*|\u0438\u0441\u043f\u043e\u043b\u044c\u0437\u0443\w*|\u043e\u0442\u043f\u0440\u0430\u0432\u043b\u044f\w*)",
+)
+_OTHERS_DO: Final = (
+    rf"(?:you|one|they|people|models?|users?|someone|somebody|we|i|it|he|she|agents?|assistants?)[ \t]+(?:(?:can|could|would|should|"
+    rf"may|might|must|have to|had to|need to|ought to)[ \t]+(?:also |then |just |simply |have |be )?{_USES}(?:ed|d|ing)?)\b"
+    rf"|to (?:search|look|use it|call it|find|get|do|read|make|invoke|test|try)\b[^.,;:\n]{{0,60}},[ \t]*(?:just |simply |please )?{_USES}\b"
+    rf"|(?:would|could|might) (?:be|{_USES}|have)\b|if (?:you|i|we|one|it)\b|w\xfcrde|k\xf6nnte|serait|pourrait|ser\xeda|podr\xeda|seria|poderia"
+)
+_HINDERED: Final = re.compile(
+    rf"\b(?:{'|'.join(_NEGATED)}|{_OTHERS_DO})\b|{'|'.join(_NEGATED_OTHER)}", re.IGNORECASE
+)
+"""What forbids a call, or leaves it to others or to another day."""
+
+_INTENDS: Final = re.compile(
+    r"\b(?:i['\u2019]ll|i will|i['\u2019]m going to|i am going to|let me|let['\u2019]s|let us|i need to|i must|i should|i have to|i want to|"
+    r"i(?:['\u2019]d| would) like to|i(?:['\u2019]m| am) (?:calling|using|running|checking|searching|looking|reading)|next|now|first|so i|"
+    r"here (?:is|are)(?: the| a| my| your)?(?: [\w\-]+){0,3} (?:calls?|request))\b"
+    r"|^\W{0,4}(?:calling|searching|looking|checking|using|fetching|getting|reading|running|retrieving|querying|invoking|executing|"
+    r"opening|updating|creating|writing|sure|okay|ok|alright|certainly|of course)\b"
+    r"|\b(?:ich (?:werde|rufe|suche|pr\xfcfe|schaue|lese)|lass mich|je vais|j['\u2019]appelle|voy a|vamos a|d\xe9jame|d\xe9jeme|"
+    r"vou|deixe-me|\u044f|\u0434\u0430\u0432\u0430\u0439\u0442\u0435)\b"
+    "|\u6211(?:\u6765|\u5c06|\u4f1a|\u8981|\u5148|\u9700\u8981)|\u8ba9\u6211|\u3057\u307e\u3059|\u3057\u307e\u3057\u3087\u3046",
+    re.IGNORECASE,
+)
+_EXPLAINS: Final = re.compile(
+    r"\b(?:show|give|illustrate|demonstrate|explain|describe|provide|present|quote|repeat|copy|paste|list|document|teach|imagine|"
+    r"zeige|erkl\xe4re|montrer|expliquer|mostrar|explicar|\u043f\u043e\u043a\u0430\u0436\u0443)\b",
+    re.IGNORECASE,
+)
+_CLAUSE_END: Final = re.compile(
+    r"(?<!\be\.g)(?<!\bi\.e)(?<!\bz\.B)[.!?\u2026](?=\s)|[\u3002\uff01\uff1f]|\n[ \t\r]*\n"
+)
+_LABEL: Final = re.compile(
+    r"(?:^|\n)[\W\d_]{0,8}(?:wrong|right|correct|incorrect|bad|good|valid|invalid|before|after|expected|actual|input|usage|falsch|richtig|"
+    r"incorrecto|incorreto|faux|\u9519\u8bef|\u6b63\u786e|\u274c|\u2705|\u2717|\u2713)[^\w]{0,8}\Z",
+    re.IGNORECASE,
+)
+_POINTING: Final = re.compile(
+    r"\b(?:here|this|that|these|those|following|below|above|hier|folgend\w*|voici|ceci|aqu\xed|aqui|este|esto|isto)\b",
+    re.IGNORECASE,
+)
+
+_VERBS: Final = (
+    r"is|was|are|were|isn['\u2019]t|would|will|could|can|should|might|may|must|means|meant|does|did|has|had|returns?|returned|looks?|"
+    r"calls|called|searches|runs|shows|represents|specif(?:ies|y)|contains?|appears?|appeared|works?|fails?|failed|becomes?|"
+    r"ist|w\xe4re|w\xfcrde|bedeutet|est|serait|sera|signifie|es|ser\xeda|significa|\xe9|seria|tells|asks|and then you|in the|from the|to (?:call|search|look|use)|"
+    r"as an?|if you|when you|for (?:example|instance)|or|oder|ou|o(?= ?[<{\[])"
+)
+_AFTER: Final = re.compile(
+    rf"[ \t]*[\"'`*_)\],]{{0,4}}[ \t]*(?:(?:{_VERBS})\b|\u2014?\s?\u044d\u0442\u043e\b|\u662f|\u8fd9\u662f|\u7684|\u3068\u3044\u3046|\u306f|\u3067\u3059|\u304c|\u3092|\u0438\u043b\u0438\b|\u6216)"
+)
+_OR: Final = r"(?:or|oder|ou|o|oppure|of|lub|\u0438\u043b\u0438|\u6216\u8005|\u6216|\u307e\u305f\u306f|versus|vs\.?|\||/)"
+CONNECTS: Final = re.compile(
+    rf"\W{{0,8}}(?:{_OR}|and|und|et|y|e|\u0438|\u548c|\u3068)?\W{{0,8}}", re.IGNORECASE
+)
+_COMMENTS: Final = re.compile(
+    r"[\s\"'`*_(\[#/.\-]{0,12}"
+    r"(?:(?:this|that|these|those|it|which|the above|above|dies|das|ceci|c['\u2019]est|esto|eso|isto|isso|\u044d\u0442\u043e)\b[ \t]*"
+    r"(?:is|was|are|were|would be|['\u2019]s|shows?|illustrates?|demonstrates?|represents?|looks?|ist|w\xe4re|est|es|\xe9|\u2014)?\b"
+    r"[^.\n]{0,60}?\b(?:examples?|format|syntax|template|sample|schema|illustration|demonstration|placeholder|hypothetical|pseudo-?code|"
+    r"how (?:you|one|to|it|a|the|i would|they|tools?|models?)|what (?:you|one|it|the|a|they|i would)|(?:way|form|shape) (?:you|to|of|in)|"
+    r"beispiel\w*|exemple|ejemplo|exemplo|formato|\u043f\u0440\u0438\u043c\u0435\u0440\w*)"
+    r"|(?:only |just )?(?:an? |as an? )?(?:example|sample|e\.g\.|placeholder|template|beispiel|exemple|ejemplo|exemplo|\u043f\u0440\u0438\u043c\u0435\u0440)\b"
+    r"|(?:but |and |please )?(?:do not|don['\u2019]t|never|must not|not)[ \t]+(?:actually |really |ever )?(?:run|execute|call|do|use|send|output|copy|a real|real)\b"
+    r"|(?:replace|substitute|fill in|where|with your own)\b"
+    "|\u8fd9(?:\u53ea)?\u662f[^\u3002\n]{0,20}(?:\u793a\u4f8b|\u4f8b\u5b50|\u683c\u5f0f)|\u3053\u308c\u306f[^\u3002\n]{0,20}(?:\u4f8b|\u5f62\u5f0f|\u30b5\u30f3\u30d7\u30eb))",
+    re.IGNORECASE,
+)
+
+_TAGS: Final = re.compile(
+    r"a|b|i|p|u|br|hr|li|[ou]l|t[dhr]|div|img|nav|pre|svg|body|code|font|form|h[1-6]|head|html|link|main|meta|span|style|table|"
+    r"tbody|thead|title|input|label|script|section|header|footer|button|article|aside|canvas|select|option|textarea|"
+    r"think|thinking|thought|tool_calls?"
+)
+"""Tags that a value may well be: it is no placeholder."""
+
+_PLACEHOLDER: Final = re.compile(
+    r"(?:\.{3,}|\u2026|<<?(?P<tag>[A-Za-z][\w \-./|]{0,60})>>?|\{{1,3}[A-Za-z_][\w \-.]{0,40}\}{1,3}|\$\{[A-Za-z_]\w{0,40}\}|"
+    r"\[(?:your |the |insert |some |a |an )?[a-z][a-z_ ]{1,40}\]|(?:your|my|some)[_\-](?:[a-z]+[_\-]?){1,4}|YOUR_[A-Z_]{1,40}|"
+    r"<?(?:your|insert|enter|the) [a-z ]{1,40} here>?|x{3,8}|X{3,8}|foo ?bar|lorem ipsum|placeholder)"
+)
+
+MAX_PLACEHOLDER_CHARS: Final = 80
+"""Characters of a value that may be a placeholder."""
+
+
+def is_introduced(before: str) -> bool:
+    """Whether the words before a call tell that it is shown.
+
+    Args:
+        before: some text that ends at the call.
+    """
+    if _ALWAYS.search(before[-CLAUSE_CHARS:]) or _LABEL.search(before[-CLAUSE_CHARS:]):
+        return True
+    clause, is_ended = _last_clause(before)
+    if not clause:
+        return False
+    if is_ended:  # a sentence of its own
+        return bool(_POINTING.search(clause) and _is_noun(clause))
+    if (found := _last(_HINDERED, clause)) and not _INTENDS.search(clause, found.end()):
+        return _is_near(clause, found)
+    return _is_noun(clause)
+
+
+def is_explained(after: str) -> bool:
+    """Whether the words behind a call tell that it is shown.
+
+    Args:
+        after: some text that begins at the end of the call.
+    """
+    after = after[:CLAUSE_CHARS]
+    return bool(_AFTER.match(after) or _COMMENTS.match(after))
+
+
+def is_intended(before: str) -> bool:
+    """Whether the clause before a call says that the model is about to call.
+
+    Args:
+        before: some text that ends at the call.
+    """
+    clause, _ = _last_clause(before)
+    return _INTENDS.search(clause) is not None and not _EXPLAINS.search(clause)
+
+
+def placeholders(arguments: Mapping[str, object]) -> tuple[int, int]:
+    """How many values of arguments are placeholders, and how many there are.
+
+    Args:
+        arguments: the arguments of a call.
+    """
+    values = [
+        one
+        for value in arguments.values()
+        for one in (cast("list[object]", value) if isinstance(value, list) else [value])
+    ]
+    return sum(map(_is_placeholder, values)), len(values)
+
+
+def _is_placeholder(value: object) -> bool:
+    if not isinstance(value, str) or len(value) > MAX_PLACEHOLDER_CHARS:
+        return False
+    found = _PLACEHOLDER.fullmatch(value.strip())
+    return found is not None and not _TAGS.fullmatch((found["tag"] or "-").lower().strip("/ "))
+
+
+def _last_clause(before: str) -> tuple[str, bool]:
+    """The clause that ends at the call, and whether it is a sentence that ended."""
+    text = before[-CLAUSE_CHARS:].rstrip().rstrip("\"'`*_ ")
+    is_ended = text[-1:] in {".", "!", "?", "\u3002", "\uff01", "\uff1f", "\u2026"}
+    ends = [match.end() for match in _CLAUSE_END.finditer(text, 0, max(0, len(text) - 1))]
+    return text[ends[-1] if ends else 0 :].strip(), is_ended
+
+
+def _is_noun(clause: str) -> bool:
+    if not _NOUN.search(clause):
+        return False
+    return not _INTENDS.search(clause) or _EXPLAINS.search(clause) is not None
+
+
+def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    return next(reversed([*pattern.finditer(text)]), None)
+
+
+def _is_near(clause: str, found: re.Match[str]) -> bool:
+    """Whether nothing new is said between a word and the call."""
+    rest = clause[found.end() :]
+    return len(rest) <= 80 and not re.search(
+        r"[,;]|\b(?:so|but|because|therefore|unless|without)\b", rest
+    )

@@ -1,0 +1,70 @@
+"""The same call where it is said, and where it is only shown."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic_core import from_json
+
+from rig.text.salvage import OfferedTool, SalvageGate, salvage
+
+DATA = Path(__file__).parents[2] / "data" / "text"
+TOOLS = tuple(
+    OfferedTool(tool["name"], tool["parameters"])
+    for tool in from_json((DATA / "salvage-tools.json").read_text(encoding="utf-8"))
+)
+PLACES: list[dict[str, Any]] = [
+    from_json(line)
+    for line in (DATA / "salvage-places.jsonl").read_text(encoding="utf-8").splitlines()
+]
+
+OBJECT = '{"name": "search", "arguments": {"q": "cats"}}'
+FORMS = {
+    "bare": OBJECT,
+    "hermes": f"<tool_call>{OBJECT}</tool_call>",
+    "hermes on lines": f"<tool_call>\n{OBJECT}\n</tool_call>",
+    "qwen coder": "<function=search>\n<parameter=q>\ncats\n</parameter>\n</function>",
+    "function in brackets": '<function(search)>{"q": "cats"}</function>',
+    "invoke": '<invoke name="search">\n<parameter name="q">cats</parameter>\n</invoke>',
+    "mistral": '[TOOL_CALLS]search[ARGS]{"q": "cats"}',
+    "llama": f"<|python_tag|>{OBJECT}",
+    "glm": "<tool_call>search\n<arg_key>q</arg_key>\n<arg_value>cats</arg_value>\n</tool_call>",
+    "other tags": f"<tools>{OBJECT}</tools>",
+}
+by_place = pytest.mark.parametrize("place", PLACES, ids=lambda place: ascii(place["text"]))
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS.keys())
+@by_place
+def test_a_call_is_made_where_it_is_said_and_nowhere_else(place: dict[str, Any], form: str) -> None:
+    text = place["text"].replace("@", form)
+    found = salvage(text, TOOLS)
+    assert [(call.name, call.arguments) for call in found.calls] == [
+        ("search", '{"q": "cats"}')
+    ] * place["calls"]
+    assert found.problem == ""
+    if not place["calls"]:
+        # Of a call whose first line alone is quoted, a closing tag may be left over.
+        assert seen(found.text) == seen(text)
+
+
+def seen(text: str) -> str:
+    return "".join(text.replace("</tool_call>", "").split())
+
+
+def chunks(text: str, size: int) -> list[str]:
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+@pytest.mark.parametrize("size", [1, 7, 10_000])
+@pytest.mark.parametrize("form", [FORMS["bare"], FORMS["hermes on lines"], FORMS["other tags"]])
+@by_place
+def test_no_more_is_shown_on_the_way_than_in_the_end(
+    place: dict[str, Any], form: str, size: int
+) -> None:
+    text = place["text"].replace("@", form)
+    gate = SalvageGate(TOOLS)
+    shown = "".join(part for chunk in chunks(text, size) for part in gate.feed(chunk))
+    visible, held = gate.close()
+    assert shown + visible + held == text
+    assert "".join(salvage(text, TOOLS).text.split()).startswith("".join((shown + visible).split()))
