@@ -2,8 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from rig.agent.budget import Budget
+from rig.agent.budget import Budget, Left, Price, Prices
 from rig.agent.capabilities import Capabilities
+from rig.agent.compaction import Compaction
+from rig.agent.ledger import SharedBudget
 from rig.agent.reasoning_budget import with_reasoning_budget
 from rig.agent.run import RunRequest
 from rig.agent.run_stream import RunStream
@@ -45,6 +47,7 @@ from rig.events import (
     EndpointChanged,
     EndpointWait,
     FailedOver,
+    HistoryCompacted,
     OutputRejected,
     ReasoningDelta,
     RepetitionCut,
@@ -57,6 +60,7 @@ from rig.events import (
     RunFinished,
     RunResult,
     SlotWait,
+    Spent,
     Termination,
     TextDelta,
     TextRetracted,
@@ -154,6 +158,7 @@ __all__ = [
     "ChatRequest",
     "ClassifierPolicy",
     "Client",
+    "Compaction",
     "ConstraintRefused",
     "ContextTruncated",
     "Delta",
@@ -171,11 +176,13 @@ __all__ = [
     "Gateway",
     "GatewayFault",
     "GrammarResult",
+    "HistoryCompacted",
     "ImagePart",
     "InputTooLargeError",
     "InvalidJSONError",
     "InvalidRequestError",
     "IterationLimitError",
+    "Left",
     "Message",
     "Model",
     "ModelNotFoundError",
@@ -186,6 +193,8 @@ __all__ = [
     "OutputRejected",
     "Pool",
     "PoolPolicy",
+    "Price",
+    "Prices",
     "ProtocolError",
     "RateLimitedError",
     "ReasoningDelta",
@@ -213,11 +222,13 @@ __all__ = [
     "RunStream",
     "ServerError",
     "Session",
+    "SharedBudget",
     "SignedThought",
     "Skill",
     "SkillError",
     "SkillsNotFoundError",
     "SlotWait",
+    "Spent",
     "StreamCutError",
     "StreamingModel",
     "Termination",

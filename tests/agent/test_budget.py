@@ -243,7 +243,8 @@ def test_a_count_is_the_base_of_the_next_estimate() -> None:
     [
         (Counted(tokens=600, estimated=300), 2.0),
         (Counted(tokens=60, estimated=30), 1.0),
-        (Counted(tokens=30, estimated=60), 0.5),
+        (Counted(tokens=30, estimated=60), 1.0),
+        (Counted(tokens=150, estimated=300), 0.5),
         (Counted(tokens=90_000, estimated=300), 8.0),
     ],
     ids=str,

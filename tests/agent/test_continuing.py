@@ -4,6 +4,7 @@ import pytest
 
 from rig.agent.continuing import continues
 from rig.agent.history import prepare
+from rig.agent.summary import summary_turn
 from rig.messages import Content, ImagePart, Message, TextPart, ToolCall
 
 IMAGE = ImagePart.from_bytes("image/png", b"\x89PNG")
@@ -65,3 +66,24 @@ ANOTHER: dict[str, tuple[list[Message], list[Message]]] = {
 @pytest.mark.parametrize(("before", "after"), ANOTHER.values(), ids=ANOTHER)
 def test_it_is_another_one(before: list[Message], after: list[Message]) -> None:
     assert not continues(before, after)
+
+
+SUMMARY = summary_turn("S").text
+
+COMPACTED: dict[str, tuple[list[Message], list[Message], bool]] = {
+    "with a summary": (TALK, [user(f"a\n\n{SUMMARY}"), assistant("z")], True),
+    "with a summary and the newest question": (
+        TALK,
+        [user(f"a\n\n{SUMMARY}\n\nnew"), assistant("z")],
+        True,
+    ),
+    "nothing but a summary": ([assistant("b")], [user(SUMMARY), assistant("z")], False),
+    "of another conversation": (TALK, [user(f"other\n\n{SUMMARY}"), assistant("z")], False),
+}
+
+
+@pytest.mark.parametrize(("before", "after", "same"), COMPACTED.values(), ids=COMPACTED)
+def test_a_smaller_history_is_known_by_its_first_question(
+    before: list[Message], after: list[Message], same: bool
+) -> None:
+    assert continues(before, after, compacted=True) is same

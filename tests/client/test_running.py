@@ -13,6 +13,7 @@ from rig import (
     ChatOptions,
     ChatRequest,
     Client,
+    Compaction,
     InvalidRequestError,
     Message,
     NotConfiguredError,
@@ -77,6 +78,7 @@ KEYWORDS: dict[str, tuple[object, object]] = {
     "stream": (True, True),
     "tool_format": ("json", "json"),
     "profile": (Capabilities(grammar=True), Capabilities(grammar=True)),
+    "compaction": (Compaction(at=0.5), Compaction(at=0.5)),
 }
 
 

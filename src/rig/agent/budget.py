@@ -30,8 +30,8 @@ tokens for four bytes is beyond every script. Below one there is no such bound: 
 count what is in its cache is taken at its word, as its report is what is paid."""
 
 MIN_SCALED_TOKENS = 256
-"""Estimated tokens of a prompt below which a count above the estimate tells of the chat template, not of
-the texts, and is not expected to grow with them."""
+"""Estimated tokens of a prompt below which its count tells of the chat template and the form of tools more
+than of the texts, and is not expected to grow as they do."""
 
 _MILLION = 1_000_000
 
@@ -313,9 +313,7 @@ class Counted:
     def scale(self) -> float:
         """Tokens for one of ours."""
         scale = self.tokens / max(1, self.estimated)
-        if scale > 1 and self.estimated < MIN_SCALED_TOKENS:
-            return 1.0
-        return min(scale, MAX_SCALE)
+        return 1.0 if self.estimated < MIN_SCALED_TOKENS else min(scale, MAX_SCALE)
 
     def size(self, estimated: int) -> Size:
         """The size of a later prompt: what was counted, and the rest estimated.
@@ -326,6 +324,14 @@ class Counted:
         more = (estimated - self.estimated) * self.scale
         likely = max(1, math.ceil(self.tokens + more))
         return Size(likely=likely, least=likely if more < 0 else math.ceil(self.tokens + more / 2))
+
+    def estimate_for(self, tokens: int) -> int:
+        """Our estimate of a prompt that has so many of the server's tokens.
+
+        Args:
+            tokens: as the server would count them.
+        """
+        return math.floor(self.estimated + (tokens - self.tokens) / self.scale)
 
 
 def prompt_size(request: ChatRequest, known: Counted | None = None) -> Size:

@@ -12,11 +12,13 @@ class Capabilities:
         native_tools: calls come as calls, and without one being required.
         grammar: a GBNF grammar is enforced.
         json_schema: the schema of a `response_format` is enforced.
+        context_tokens: the context window, prompt and reply together.
     """
 
     native_tools: bool | None = None
     grammar: bool | None = None
     json_schema: bool | None = None
+    context_tokens: int | None = None
 
     @property
     def capabilities(self) -> "Capabilities":

@@ -4,12 +4,15 @@ from collections.abc import Sequence
 
 from rig.agent.history import prepare_open
 from rig.agent.prompt import is_said
+from rig.agent.summary import split_summary
 from rig.messages import Content, Message, TextPart
 
 _BLANK_LINE = "\n\n"
 
 
-def continues(before: Sequence[Message], after: Sequence[Message]) -> bool:
+def continues(
+    before: Sequence[Message], after: Sequence[Message], *, compacted: bool = False
+) -> bool:
     """Whether a transcript begins with a conversation.
 
     Results are not compared: those of calls that waited are new. The last turn may have been joined with
@@ -18,7 +21,11 @@ def continues(before: Sequence[Message], after: Sequence[Message]) -> bool:
     Args:
         before: the conversation, without its system message.
         after: the transcript of a run, without its system message.
+        compacted: the run made its history smaller: of the conversation, only its first turn is compared.
     """
+    if compacted and before and after and before[0].role == after[0].role == "user":
+        first = split_summary(after[0])[0]
+        return first is None or _begins(before[0], first)
     old = [turn for turn in prepare_open(before)[0] if turn.role != "tool"]
     new = [turn for turn in after if turn.role != "tool"][: len(old)]
     if not old or len(new) < len(old):

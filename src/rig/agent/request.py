@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from rig.agent.budget import Budget
 from rig.agent.capabilities import Capabilities, Profiled
+from rig.agent.compaction import Compaction
 from rig.agent.history import prepare_open, read_history
 from rig.agent.ladder import ToolFormatChoice
 from rig.agent.ledger import SharedBudget
@@ -79,7 +80,9 @@ class RunRequest(Generic[OutputT]):
             `profile` says that it does not work, and steps down where the run's own replies show it.
         profile: what the server is known to do: the result of `client.profile()`, or `Capabilities`. With
             it a typed answer is held to its schema where the server enforces one.
-
+        compaction: when the history is made smaller because it does not fit the context window, and how;
+            `result.messages` is then the smaller one. None does so only where `on_limit` is answer, and
+            only where the window is known from `profile` or the server refuses the prompt.
         instructions: more for the system prompt, sent with every request and kept out of the transcript:
             what belongs to this run alone, as `advertise(skills)` does.
 
@@ -107,6 +110,7 @@ class RunRequest(Generic[OutputT]):
     stream: bool = False
     tool_format: ToolFormatChoice = "auto"
     profile: Profiled | None = None
+    compaction: Compaction | None = None
     instructions: str = ""
 
     @property
@@ -145,6 +149,7 @@ class RunRequest(Generic[OutputT]):
         _check_format(self.tool_format)
         _check_profile(self.profile)
         _check_budget(self.budget)
+        _check_compaction(self.compaction)
         if self.output is not None:
             output_for(self.output)
         _check_opening(self)
@@ -254,6 +259,11 @@ def _check_budget(budget: object) -> None:
         raise InvalidRequestError(
             "budget must be a Budget(...), a SharedBudget(...), or None for no limit"
         )
+
+
+def _check_compaction(compaction: object) -> None:
+    if compaction is not None and not isinstance(compaction, Compaction):
+        raise InvalidRequestError("compaction must be a Compaction(...), or None")
 
 
 def _check_opening(request: RunRequest[OutputT]) -> None:

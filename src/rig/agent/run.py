@@ -16,6 +16,7 @@ import anyio
 from rig.agent.background import task_group
 from rig.agent.budget import Budget, Counted, counted, out_of, prompt_size, usage_of
 from rig.agent.calling import ReadyCall, admit, run_ready
+from rig.agent.compactor import Compactor, compaction_of
 from rig.agent.constraints import held_output, is_constrained
 from rig.agent.deltas import events_of
 from rig.agent.format_stream import FormatStream
@@ -148,6 +149,7 @@ class Run(Generic[OutputT]):
         self._purse = _purse(request.budget)
         self._taken: ToolCallsTaken | None = None
         self._counted: Counted | None = None  # the last prompt the server told the size of
+        self._compactor = self._made_compactor()
         rules = _rules(request)
         self._state = RunState(rules=rules, model=request.model, format=rules.formats[0])
 
@@ -254,12 +256,16 @@ class Run(Generic[OutputT]):
         """
         await self._tell_of_changes()
         try:
-            request = self._chat_request()
+            request = self._chat_request(self._state)
         except InvalidRequestError as error:  # a grammar that is too large
             step = recovered(self._state, error)
             if step is None:
                 raise
             return step
+        if self._compactor is not None:
+            self._compactor.counted = self._counted or self._compactor.counted
+            self._state, request = await self._compactor.fitted(self._state, request)
+            self._recount()
         if self._purse is None:
             return await self._exchange(request, None)
         async with await self._purse.reserve(request, prompt_size(request, self._counted)) as paid:
@@ -280,7 +286,7 @@ class Run(Generic[OutputT]):
         except RigError as error:
             if paid is not None and not paid.settled and _was_answered(error):
                 self._pay(paid, Reply(usage=getattr(error, "usage", None) or Usage()))
-            step = None if error is self._callers else recovered(self._state, error)
+            step = None if error is self._callers else self._recovered(request, error)
             if step is None:
                 raise
             return step
@@ -290,14 +296,21 @@ class Run(Generic[OutputT]):
         await self._emit(ReplyReceived(iteration=self._state.iterations + 1, reply=reply))
         if reply.repetition is not None:
             await self._emit(RepetitionCut(repetition=reply.repetition))
+        if self._purse is not None or self._compactor is not None:
+            self._counted = counted(request, reply.usage) or self._counted
         await self._tell_of_truncation(request, reply)
         return next_step(self._state, reply, tokens=tokens, cost=cost)
+
+    def _recovered(self, request: ChatRequest, error: RigError) -> Step | None:
+        if self._compactor is not None and self._compactor.overflowed(error, request):
+            self._counted = None  # the compactor knows better
+            return Ask(state=self._state)
+        return recovered(self._state, error)
 
     def _pay(self, paid: Reservation, reply: Reply) -> tuple[int, float]:
         """Write down what a reply took; the tokens and the money."""
         usage = usage_of(paid.request, reply)
         paid.settle(usage, reply.model)
-        self._counted = counted(paid.request, reply.usage) or self._counted
         self._recount(capped=paid.capped)
         return usage.total, paid.cost
 
@@ -367,15 +380,30 @@ class Run(Generic[OutputT]):
 
     async def _tell_of_truncation(self, request: ChatRequest, reply: Reply) -> None:
         """Tell once that the server reads less than it is sent."""
-        if not self._observed or self._truncation_told:
+        if self._truncation_told or not (self._observed or self._compactor):
             return
         truncated = truncated_prompt(request.messages, reply.usage)
         if truncated is not None:
             self._truncation_told = True
+            if self._compactor is not None:
+                self._compactor.truncated(truncated.read_tokens)
             await self._emit(truncated)
 
-    def _chat_request(self) -> ChatRequest:
-        state, request = self._state, self._request
+    def _made_compactor(self) -> Compactor | None:
+        compaction = compaction_of(self._request)
+        if compaction is None:
+            return None
+        return Compactor(
+            self._model,
+            self._request,
+            compaction,
+            purse=self._purse,
+            emit=self._emit,
+            build=self._chat_request,
+        )
+
+    def _chat_request(self, state: RunState) -> ChatRequest:
+        request = self._request
         messages: Sequence[Message] = state.messages
         for instructions in (request.instructions, _output_instructions(state)):
             if instructions.strip():

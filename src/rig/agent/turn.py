@@ -427,7 +427,7 @@ def _ask_again(state: RunState, rejected: Rejected) -> Step:
 def _after_reply(state: RunState, reply: Reply, tokens: int, cost: float) -> RunState:
     return state.but(
         iterations=state.iterations + 1,
-        usage=state.usage + reply.usage if state.iterations else reply.usage,
+        usage=state.usage + reply.usage if state.iterations or state.compactions else reply.usage,
         last_tokens=tokens,
         last_cost=cost,
         text=reply.text if is_said(reply.text) else state.text,
@@ -471,6 +471,7 @@ def _result(state: RunState, termination: Termination | None, **more: Any) -> Ru
         tier=state.tier,
         termination=termination,
         tool_format=state.format,
+        compactions=state.compactions,
         **more,
     )
 

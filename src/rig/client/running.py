@@ -14,6 +14,7 @@ from typing import Any, Literal, Required, TypedDict, TypeVar, Unpack, overload
 
 from rig.agent.budget import Budget
 from rig.agent.capabilities import Profiled
+from rig.agent.compaction import Compaction
 from rig.agent.ladder import ToolFormatChoice
 from rig.agent.ledger import SharedBudget
 from rig.agent.request import Prompt
@@ -53,6 +54,7 @@ class RunOptions(TypedDict, total=False):
     stream: bool
     tool_format: ToolFormatChoice
     profile: Profiled | None
+    compaction: Compaction | None
 
 
 class RunMixin:
@@ -148,6 +150,7 @@ class RunMixin:
         stream: bool = False,
         tool_format: ToolFormatChoice = "auto",
         profile: Profiled | None = None,
+        compaction: Compaction | None = None,
     ) -> RunResult[Any]:
         """Run an agent: ask, run the tools it calls, give it the results, until it answers.
 
@@ -182,6 +185,7 @@ class RunMixin:
                 says works and steps down where the run's own replies show that it does not.
             profile: what `client.profile()` returned, or `Capabilities`: chooses the format, and holds a
                 typed answer to its schema where the server enforces one.
+            compaction: when the history is made smaller because it does not fit the context window.
 
         Returns:
             The answer, with transcript, calls and usage.
@@ -210,6 +214,7 @@ class RunMixin:
             "stream": stream,
             "tool_format": tool_format,
             "profile": profile,
+            "compaction": compaction,
         }
         return await run(self, self._run_request(prompt, given))
 

@@ -196,7 +196,8 @@ class Session:
         """
         self._check_idle()
         turns = [turn for turn in result.messages if turn.role != "system"]
-        self._turns = _paired(turns if continues(self._turns, turns) else [*self._turns, *turns])
+        goes_on = continues(self._turns, turns, compacted=result.compactions > 0)
+        self._turns = _paired(turns if goes_on else [*self._turns, *turns])
 
     # --- Trimming ---
 

@@ -85,6 +85,9 @@ def test_a_run_relies_on_a_form_that_is_enforced(
     finding = Finding[Enforcement](value=found, evidence="x")
     made = profile().model_copy(update={"grammar": finding, "json_schema": finding})
     assert made.capabilities == Capabilities(
-        native_tools=made.capabilities.native_tools, grammar=known, json_schema=known
+        native_tools=made.capabilities.native_tools,
+        grammar=known,
+        json_schema=known,
+        context_tokens=made.window_tokens.value,
     )
     assert isinstance(made, Profiled)

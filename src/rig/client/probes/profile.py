@@ -113,6 +113,7 @@ class EndpointProfile(BaseModel):
             native_tools=None if support is None else support == "native",
             grammar=_enforces(self.grammar),
             json_schema=_enforces(self.json_schema),
+            context_tokens=self.window_tokens.value,
         )
 
     def findings(self) -> dict[str, Finding[Any]]:
