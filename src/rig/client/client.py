@@ -46,6 +46,7 @@ if TYPE_CHECKING:  # loaded with the first question that is no chat
     from rig.client.probes.tool_surface import ToolSurface
     from rig.text.salvage import OfferedTool
     from rig.wire.embeddings import Vector
+    from rig.wire.occupancy import Occupancy
 
 USER_AGENT = f"rig/{VERSION}"
 
@@ -398,6 +399,21 @@ class Client(RunMixin):
             where the endpoint does not say.
         """
         return await self._inquiry.windows.find(model or self.default_model)
+
+    async def occupancy(self) -> "Occupancy | None":
+        """How many requests the server answers at the moment, whoever sent them, and how many it can.
+
+        As llama.cpp, vLLM and SGLang tell it, at `/slots`, `/props` and `/metrics`; at most three small
+        requests, never repeated. Not to be asked in a loop: llama.cpp puts off noticing clients that have
+        gone while it answers.
+
+        Returns:
+            What it says; None where it says nothing.
+
+        Raises:
+            RigError: the request can't be sent.
+        """
+        return await self._inquiry.occupancy()
 
     async def discover_context(self, model: str | None = None) -> int:
         """Find out how long a prompt the endpoint takes, by sending longer and longer ones.

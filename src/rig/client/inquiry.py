@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rig.client.context_search import discover_context
 from rig.client.detection import detect_dialect
+from rig.client.occupancy import find_occupancy
 from rig.client.probe import check_probe, probe_request
 from rig.client.probes.cache import endpoint_name
 from rig.client.probes.line import Line
@@ -21,6 +22,7 @@ from rig.client.tokens import TokenCounter
 from rig.client.windows import WindowFinder
 from rig.model import ChatRequest, Reply, ReplyStream
 from rig.wire.dialect import Dialect
+from rig.wire.occupancy import Occupancy
 from rig.wire.wires import Decode
 
 
@@ -116,6 +118,14 @@ class Inquiry:
             budget_s=budget_s,
             on_probe=on_probe,
         )
+
+    async def occupancy(self) -> Occupancy | None:
+        """How busy the server is.
+
+        Raises:
+            RigError: the request can't be sent.
+        """
+        return await find_occupancy(self._requester)
 
     async def discover_context(self, model: str) -> int:
         """How long a prompt the endpoint takes, in words.
