@@ -158,7 +158,7 @@ class Line:
         Returns:
             The event, None where nothing changed.
         """
-        return self._become(answered(self.health, latency_s, complete=complete), 0.0)
+        return self.become(answered(self.health, latency_s, complete=complete), 0.0)
 
     def failed(
         self,
@@ -192,7 +192,7 @@ class Line:
         after = failed(
             self.health, fault, error, now=now, policy=policy, retry=retry, random=random
         )
-        return self._become(after, now)
+        return self.become(after, now)
 
     def status(self, now: float) -> EndpointStatus:
         """How it is.
@@ -222,7 +222,16 @@ class Line:
     def _is_missing(self, model: str, now: float) -> bool:
         return bool(self._missing) and self._missing.get(plain_name(model), 0.0) > now
 
-    def _become(self, after: Health, now: float) -> EndpointChanged | None:
+    def become(self, after: Health, now: float) -> EndpointChanged | None:
+        """Be as it was found.
+
+        Args:
+            after: how it is.
+            now: the event loop's clock.
+
+        Returns:
+            The event, None where its state is the same.
+        """
         before, self.health = self.health, after
         if before.state == after.state:
             return None

@@ -19,6 +19,7 @@ from rig.errors import InvalidRequestError, RigError
 from rig.events import RunEvent, event_listener
 from rig.gateway.affinity import conversation
 from rig.gateway.calling import Call, Errand
+from rig.gateway.checkup import check
 from rig.gateway.endpoint import Endpoint, EndpointStatus, named
 from rig.gateway.floor import Floor
 from rig.gateway.line import Line
@@ -281,6 +282,28 @@ class Pool(RunMixin):
         if not names and errors:
             raise errors[0]
         return tuple(names)
+
+    async def check(self) -> tuple[EndpointStatus, ...]:
+        """Look at every endpoint now, at the same time: is it there, its models, window and slots.
+
+        A pool needs none of that; it is for a page of its state, for slots that are not declared, and for
+        knowing at the start who is missing. What it finds is used from then on. At most some fifteen
+        small requests each, within `CHECK_S`; nothing is repeated. Not to be asked in a loop.
+
+        Returns:
+            How each endpoint is.
+        """
+        floor = self._floors.get()
+
+        async def look(line: Line) -> None:
+            for event in await check(line, self._policy, self._retry):
+                await self._tell(event)
+
+        async with task_group() as tasks:
+            for line in self._lines(floor):
+                tasks.start_soon(look, line)
+        floor.offer()
+        return self.endpoints
 
     async def context_window(self, model: str | None = None) -> int | None:
         """The smallest window in tokens among the endpoints that have a model: what fits everywhere.
