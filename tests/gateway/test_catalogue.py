@@ -1,22 +1,12 @@
-"""Names of models in lists of them."""
+"""Pools tell which models they have, in the way routers ask."""
 
-import pytest
+from rig import Endpoint, Pool
+from rig.gateway.catalogue import HasModels
+from rig.gateway.listing import Listing
 
-from rig.gateway.catalogue import is_listed
 
-
-@pytest.mark.parametrize(
-    ("name", "names", "there"),
-    [
-        ("qwen3", ("qwen3", "gemma"), True),
-        ("qwen3", ("gemma",), False),
-        ("qwen3", ("qwen3:latest",), True),
-        ("qwen3:latest", ("qwen3:latest",), True),
-        ("qwen3", ("qwen3:4b",), False),
-        ("qwen3", (), False),
-    ],
-)
-def test_a_model_is_there_by_its_name_or_its_default_tag(
-    name: str, names: tuple[str, ...], there: bool
-) -> None:
-    assert is_listed(name, names) is there
+async def test_a_pool_is_asked_what_it_knows() -> None:
+    async with Pool([Endpoint("http://127.0.0.1:9/v1", models=("qwen3",))]) as pool:
+        told: HasModels = pool
+        assert told.has_model("qwen3") is True
+        assert await Listing(pool).known(("qwen3", "gemma")) == {"qwen3": True, "gemma": False}

@@ -13,16 +13,19 @@ from rig import (
     ChatRequest,
     Client,
     Delta,
+    Endpoint,
     Gateway,
     InvalidRequestError,
     Message,
     NotConfiguredError,
+    Pool,
     RateLimitedError,
     RefusedError,
     Reply,
     ReplyReceived,
     ReplyStream,
     RouteChosen,
+    RouteFellBack,
     Router,
     RunEvent,
     RunRequest,
@@ -38,7 +41,7 @@ from rig import (
     stream_complete,
     tool,
 )
-from rig.testing import FakeBackend, ScriptedModel, reply
+from rig.testing import FakeBackend, ScriptedModel, repeat, reply
 
 AUTOJUMP = pytest.mark.parametrize("anyio_backend", ["trio-autojump"], indirect=True)
 TIERS: dict[Tier, TierModel | str] = {
@@ -329,6 +332,40 @@ async def test_a_gateway_stands_on_a_router() -> None:
     assert [sent.model for sent in script.requests] == ["coder"]
     assert (result.model, result.tier) == ("coder", "deep")
     assert [event.model for event in events if isinstance(event, RouteChosen)] == ["coder"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_gateway_stands_on_a_router_on_a_pool(stream: bool) -> None:
+    """The category's best model is nowhere, its second at one endpoint, the small one at the other."""
+    small = FakeBackend(repeat(reply('{"category": "code"}', model="sorter")))
+    large = FakeBackend(repeat(reply("Done.", model="large-q4")))
+    async with small.serve(), large.serve():
+        endpoints = [
+            Endpoint(small.url, models=("sorter",)),
+            Endpoint(large.url, models=("large",)),
+        ]
+        async with Pool(endpoints) as pool:
+            router = Router(
+                pool,
+                categories={
+                    "code": Category(models=("huge", "large")),
+                    "chat": Category(models=("sorter",)),
+                },
+                default="sorter",
+                router_model="sorter",
+            )
+            door = gateway(router, tiers={Tier.DEEP: TierModel(model="auto", effort="high")})
+            events: list[RunEvent] = []
+            result = await door.run(
+                "Hm?", model="deep", max_tokens=0, stream=stream, on_event=events.append
+            )
+    assert (result.text, result.model, result.tier) == ("Done.", "large-q4", "deep")
+    assert [got.json["model"] for got in large.requests] == ["large"]
+    assert [got.json["model"] for got in small.requests] == ["sorter"]
+    assert large.requests[0].json["reasoning_effort"] == "high"
+    assert "reasoning_effort" not in small.requests[0].json
+    fell_back = [event for event in events if isinstance(event, RouteFellBack)]
+    assert fell_back == [RouteFellBack(reason="model_missing", wanted="huge", used="large")]
 
 
 class WithoutStream:

@@ -9,7 +9,7 @@ import anyio
 from rig.client.per_loop import PerLoop
 from rig.errors import RigError
 from rig.events import event_listener
-from rig.gateway.catalogue import is_listed
+from rig.gateway.model_names import lists
 
 LISTING_S: Final = 60.0
 """Seconds a list of models, or the want of one, is believed. Models are loaded and removed by people; a
@@ -59,7 +59,7 @@ class Listing:
             await self._listed()
             return {name: self._has(name) for name in asked}
         listed = await self._listed()
-        return {name: None if listed is None else is_listed(name, listed) for name in asked}
+        return {name: lists(listed, name) for name in asked}
 
     async def _listed(self) -> tuple[str, ...] | None:
         """The list, asked for once and kept for a while; None where there is none."""
