@@ -21,6 +21,7 @@ from rig.skills import (
     load_skill_tool,
     load_skills,
     merge_skills,
+    preloaded,
 )
 
 ALPHA = Skill("alpha", "first", "alpha body")
@@ -440,6 +441,18 @@ def test_the_advertisement_is_a_header_a_blank_line_and_a_line_for_each_skill() 
     assert "load_skill" in header
     assert blank == ""
     assert lines == ["- alpha: first", "- beta: operator override", "- zeta: last of all"]
+
+
+def test_preloaded_skills_come_in_the_order_they_are_named() -> None:
+    text = preloaded([ALPHA, ZETA], [ZETA.name, ALPHA.name, ZETA.name])
+    assert text.index(ZETA.body) < text.index(ALPHA.body)
+    assert text.count(ZETA.body) == 1
+    assert preloaded([ALPHA], []) == preloaded([], []) == ""
+
+
+def test_what_is_not_there_can_not_be_preloaded() -> None:
+    with pytest.raises(InvalidRequestError, match="nobody"):
+        preloaded([ALPHA], ["nobody"])
 
 
 def test_the_advertisement_does_not_depend_on_the_order() -> None:

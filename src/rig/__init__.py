@@ -87,7 +87,7 @@ from rig.model import (
     StreamingModel,
     ToolSpec,
 )
-from rig.skills import Skill, advertise, load_skill_tool, load_skills, merge_skills
+from rig.skills import Skill, advertise, load_skill_tool, load_skills, merge_skills, preloaded
 from rig.text.repetition import Repetition, RepetitionGuard
 from rig.transport.http import Timeouts
 from rig.transport.retry import RetryPolicy
@@ -268,6 +268,7 @@ __all__ = [
     "load_skills",
     "merge_skills",
     "parse_tier",
+    "preloaded",
     "stream_complete",
     "to_sse",
     "tool",

@@ -159,6 +159,22 @@ def checked_skills(skills: object) -> tuple[Skill, ...]:
     return cast("tuple[Skill, ...]", given)
 
 
+def checked_names(names: object) -> tuple[str, ...]:
+    """The names of skills somebody gave, each once.
+
+    Args:
+        names: any number of names.
+
+    Raises:
+        InvalidRequestError: it is something else, a single name for example.
+    """
+    listed = isinstance(names, Iterable) and not isinstance(names, str)
+    given = tuple(cast("Iterable[object]", names)) if listed else (None,)
+    if not all(isinstance(name, str) for name in given):
+        raise InvalidRequestError('preload must be a list of names of skills: preload=["refunds"]')
+    return tuple(dict.fromkeys(cast("tuple[str, ...]", given)))
+
+
 def merge_skills(base: Iterable[Skill], overrides: Iterable[Skill]) -> tuple[Skill, ...]:
     """Both collections by name, sorted; an override replaces the whole skill of its name.
 
@@ -189,6 +205,34 @@ def advertise(skills: Iterable[Skill]) -> str:
 _HEADER = (
     "Available skills. Before you act on a task that one of them covers, call load_skill with its name"
     " and follow the instructions it returns."
+)
+
+
+def preloaded(skills: Iterable[Skill], names: Iterable[str]) -> str:
+    """Whole skills for a system prompt, for a task that is known to need them: nothing is to be loaded.
+
+    Args:
+        skills: what there is; of two with one name the last.
+        names: which, in the order they are to be read.
+
+    Returns:
+        their instructions, "" without names.
+
+    Raises:
+        InvalidRequestError: names is no list of names, or there is no skill of a name.
+    """
+    by_name = {skill.name: skill for skill in merge_skills((), skills)}
+    wanted = checked_names(names)
+    unknown = [name for name in wanted if name not in by_name]
+    if unknown:
+        listed = ", ".join(f'"{name}"' for name in unknown)
+        known = ", ".join(list(by_name)[:MAX_LISTED]) or "none"
+        raise InvalidRequestError(f"there is no skill {listed} to preload; there are: {known}")
+    return "\n\n".join(f"{_PRELOADED.format(name=name)}\n\n{by_name[name].body}" for name in wanted)
+
+
+_PRELOADED = (
+    "Instructions of the skill {name}. Follow them where they apply; they are loaded already."
 )
 
 

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from rig.agent.toolbox import MAX_TOOLS, Toolbox, validate_tools
-from rig.agent.tools import Tool
+from rig.agent.tools import Tool, tool
 from rig.errors import InvalidRequestError
 
 
@@ -61,6 +61,50 @@ def test_tools_are_selected_by_any_of_the_tags() -> None:
     assert BOX.select("web", "safe").names == ("read", "search")
     assert BOX.select("unknown").names == ()
     assert BOX.select() is BOX
+
+
+@pytest.mark.parametrize(
+    ("tags", "match", "names"),
+    [
+        (("files",), "all", ["a", "b"]),
+        (("files", "slow"), "all", ["b"]),
+        (("files", "slow"), "any", ["a", "b", "c"]),
+        (("files", "net"), "all", []),
+        ((), "all", ["a", "b", "c"]),
+    ],
+)
+def test_tools_are_selected_by_any_or_by_all_of_the_tags(
+    tags: Any, match: Any, names: list[str]
+) -> None:
+    box = Toolbox([made("a", "files"), made("b", "files", "slow"), made("c", "slow")])
+    assert list(box.select(*tags, match=match).names) == names
+    assert box.tags == ("files", "slow")
+
+
+def test_tags_are_matched_in_no_other_way() -> None:
+    wrong: Any = "some"
+    with pytest.raises(InvalidRequestError):
+        Toolbox().select("files", match=wrong)
+
+
+def test_a_brief_box_says_one_sentence_of_each_tool() -> None:
+    @tool
+    async def look(where: str) -> str:
+        """Look it up. Slow for large pages, so ask for small ones.
+
+        Args:
+            where: the place.
+        """
+        return f"there: {where}"
+
+    plain = made("a")
+    box = Toolbox([look, plain])
+    brief = box.brief()
+    assert [one.description for one in brief] == ["Look it up.", plain.description]
+    assert brief[1] is plain
+    assert box["look"].description.endswith("small ones.")
+    assert brief["look"].input_schema == look.input_schema
+    assert brief["look"].check('{"where": "x"}').value == {"where": "x"}
 
 
 def test_boxes_are_joined_and_never_change() -> None:

@@ -39,8 +39,8 @@ def test_the_keywords_of_run_stand_three_times_and_are_the_same() -> None:
     keywords = {name for name in signature if name not in {"self", "prompt", "output"}}
     fields = {field.name: field for field in dataclasses.fields(RunRequest)}
     assert keywords == set(RunOptions.__annotations__)
-    assert keywords - {"skills"} == set(fields) - {"prompt", "output", "instructions"}
-    for name in keywords - {"skills", "max_tokens", "model"}:
+    assert keywords - {"skills", "preload"} == set(fields) - {"prompt", "output", "instructions"}
+    for name in keywords - {"skills", "preload", "max_tokens", "model"}:
         assert signature[name].default == fields[name].default, name
 
 
@@ -83,7 +83,7 @@ KEYWORDS: dict[str, tuple[object, object]] = {
 
 
 def test_the_table_of_keywords_is_whole() -> None:
-    assert set(KEYWORDS) == (set(RunOptions.__annotations__) | {"output"}) - {"skills"}
+    assert set(KEYWORDS) == (set(RunOptions.__annotations__) | {"output"}) - {"skills", "preload"}
 
 
 async def arrived(monkeypatch: pytest.MonkeyPatch, way: str, keywords: Any) -> RunRequest[Any]:
@@ -309,3 +309,40 @@ async def test_models_below_a_run_have_a_memory_that_ends_with_it() -> None:
     await model.run("Go", tools=[ask], max_tokens=5)
     assert inner == [None, ["scripted"], ["scripted", "scripted"]]
     assert run_memory.get() is None
+
+
+# Preloaded skills
+
+MAIL = Skill(name="mail", description="How to write.", body="Sign with your name.")
+
+
+@pytest.mark.parametrize("names", [["refunds"], ("refunds", "refunds"), {"refunds"}], ids=str)
+async def test_a_preloaded_skill_is_there_from_the_start(names: Any) -> None:
+    model = ScriptedModel("ok")
+    await model.run("Hi", max_tokens=8, system="Be kind.", skills=[REFUNDS, MAIL], preload=names)
+    (request,) = model.requests
+    head = request.messages[0].text
+    assert head.startswith("Be kind.\n\nAvailable skills")
+    assert "- mail: How to write." in head
+    assert "- refunds" not in head
+    assert head.count("Ask for the order number.") == 1
+    (offered,) = request.tools
+    assert offered.input_schema["properties"]["name"]["enum"] == ["mail"]
+
+
+async def test_with_all_skills_preloaded_nothing_is_to_be_loaded() -> None:
+    model = ScriptedModel("ok")
+    result = await model.run("Hi", max_tokens=8, skills=[REFUNDS], preload=["refunds"])
+    (request,) = model.requests
+    assert list(request.tools) == []
+    assert "Available skills" not in request.messages[0].text
+    assert "Ask for the order number." in request.messages[0].text
+    assert [turn.role for turn in result.messages] == ["user", "assistant"]
+
+
+@pytest.mark.parametrize("names", ["refunds", ["other"], [5], None, 5], ids=str)
+async def test_a_skill_that_is_not_there_can_not_be_preloaded(names: Any) -> None:
+    model = ScriptedModel("never")
+    with pytest.raises(InvalidRequestError):
+        await model.run("Hi", max_tokens=8, skills=[REFUNDS], preload=names)
+    assert model.requests == []

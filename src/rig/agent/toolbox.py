@@ -1,8 +1,9 @@
 """The tools of one run: names are unique, the number is bounded, nothing changes. No I/O."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import cast, overload
+from typing import Literal, cast, overload
 
+from rig.agent.sentence import first_sentence
 from rig.agent.tools import Tool
 from rig.errors import InvalidRequestError
 
@@ -51,12 +52,37 @@ class Toolbox(Sequence[Tool]):
         """
         return self.get(name) or self.get(name.partition("<")[0].strip())
 
-    def select(self, *tags: str) -> "Toolbox":
-        """The tools that carry at least one of the tags, in the same order; without tags, all."""
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The tags the tools carry, in the order they first occur."""
+        return tuple(dict.fromkeys(tag for tool in self._tools for tag in tool.tags))
+
+    def select(self, *tags: str, match: Literal["any", "all"] = "any") -> "Toolbox":
+        """The tools that carry these tags, in the same order; without tags, all.
+
+        A category is a tag as well: `toolbox.select(category)` is what a task of that kind needs.
+
+        Args:
+            tags: what they must carry.
+            match: at least one of the tags, or all of them.
+
+        Raises:
+            InvalidRequestError: match is something else.
+        """
+        if match not in {"any", "all"}:
+            raise InvalidRequestError('match must be "any" or "all"')
         if not tags:
             return self
         wanted = set(tags)
-        return Toolbox(tool for tool in self._tools if wanted.intersection(tool.tags))
+        least = len(wanted) if match == "all" else 1
+        return Toolbox(tool for tool in self._tools if len(wanted.intersection(tool.tags)) >= least)
+
+    def brief(self) -> "Toolbox":
+        """The same tools, each described by the first sentence of its description alone.
+
+        For small models, for which every sentence in the prompt is one too many.
+        """
+        return Toolbox(tool.described(first_sentence(tool.description)) for tool in self._tools)
 
     def __contains__(self, item: object) -> bool:
         """Whether a tool, or a tool of that name, is in it."""

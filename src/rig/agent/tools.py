@@ -10,12 +10,14 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from typing import (
     Any,
     Generic,
     Literal,
     ParamSpec,
+    Self,
     TypedDict,
     TypeGuard,
     TypeVar,
@@ -183,6 +185,22 @@ class Tool:
     def schema(self) -> Mapping[str, Any]:
         """What the input is checked against: `input_schema` before anything was loosened."""
         return self._schema
+
+    def described(self, description: str) -> Self:
+        """The same tool under another description.
+
+        Args:
+            description: what the model is told of it.
+
+        Raises:
+            InvalidRequestError: it is blank.
+        """
+        checked = _checked_description(description, f'tool "{self.name}"')
+        if checked == self.description:
+            return self
+        changed = copy(self)
+        object.__setattr__(changed, "description", checked)
+        return changed
 
     @property
     def in_thread(self) -> bool:

@@ -2,7 +2,8 @@
 
 The keywords stand three times: as the fields of `RunRequest`, which holds them; in `RunOptions`, which
 types them for the overloads; and in the signature of `run`, which shows the defaults. A test keeps
-the three the same. Only skills are `run`'s alone: in a `RunRequest` they are a tool and instructions.
+the three the same. Only skills and preload are `run`'s alone: in a `RunRequest` they are a tool and
+instructions.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -26,7 +27,14 @@ from rig.errors import InvalidRequestError, NotConfiguredError
 from rig.events import RunEvent, RunResult
 from rig.messages import Message, ToolCall
 from rig.model import ChatOptions, ChatRequest, Reply, ReplyStream
-from rig.skills import Skill, advertise, checked_skills, load_skill_tool
+from rig.skills import (
+    Skill,
+    advertise,
+    checked_names,
+    checked_skills,
+    load_skill_tool,
+    preloaded,
+)
 
 T = TypeVar("T")
 
@@ -41,6 +49,7 @@ class RunOptions(TypedDict, total=False):
     system: str
     tools: Iterable[Tool]
     skills: Iterable[Skill]
+    preload: Iterable[str]
     max_iterations: int
     temperature: float | None
     history: Sequence[Message | Mapping[str, Any]]
@@ -136,6 +145,7 @@ class RunMixin:
         system: str = "",
         tools: Iterable[Tool] = (),
         skills: Iterable[Skill] = (),
+        preload: Iterable[str] = (),
         max_iterations: int = 8,
         temperature: float | None = None,
         output: object = None,
@@ -156,8 +166,8 @@ class RunMixin:
 
         Args:
             prompt: the user's message, text or parts; or a `RunRequest`, which holds all keywords but
-                skills (their tool is `load_skill_tool`, and `advertise` makes the instructions), so
-                that none may stand beside it.
+                skills and preload (their tool is `load_skill_tool`, and `advertise` and `preloaded`
+                make the instructions), so that none may stand beside it.
             max_tokens: limit of each reply, in tokens; required, so that no reply is unbounded. Only a
                 gateway has a default for it, and takes 0 for that.
             model: the model's name; the client's own when None.
@@ -165,6 +175,8 @@ class RunMixin:
             tools: what the model may call.
             skills: instructions the model may load; they are advertised in the system prompt of the
                 requests, not in the transcript.
+            preload: names of skills whose instructions this run has from the start, in the system
+                prompt too; they are neither advertised nor loaded.
             max_iterations: rounds of request and reply, at most 32; 0 means 8.
             temperature: short for `options.temperature`.
             output: a pydantic model, or any type pydantic knows: the answer is parsed into it and
@@ -200,6 +212,7 @@ class RunMixin:
             "system": system,
             "tools": tools,
             "skills": skills,
+            "preload": preload,
             "max_iterations": max_iterations,
             "temperature": temperature,
             "output": output,
@@ -286,8 +299,12 @@ class RunMixin:
                 "max_tokens is missing: say how long a reply may be, e.g. 1024"
             )
         skills = checked_skills(fields.pop("skills", ()))
+        names = checked_names(fields.pop("preload", ()))
+        if skills or names:
+            bodies = preloaded(skills, names)
+            skills = tuple(skill for skill in skills if skill.name not in names)
+            fields["instructions"] = "\n\n".join(filter(None, (advertise(skills), bodies)))
         if skills:
-            fields["instructions"] = advertise(skills)
             fields["tools"] = (*validate_tools(fields.get("tools", ())), load_skill_tool(skills))
         return RunRequest(prompt, **fields)
 
