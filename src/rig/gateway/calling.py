@@ -26,6 +26,7 @@ from rig.errors import (
 )
 from rig.events import (
     EndpointChanged,
+    EndpointState,
     EndpointWait,
     FailedOver,
     RetryEvent,
@@ -419,7 +420,7 @@ class Call:
 
     def _waiting_event(self, at: float) -> EndpointWait:
         now = anyio.current_time()
-        waited_for = [
+        waited_for: list[tuple[str, EndpointState]] = [
             (line.name, line.health.state)
             for line in self._floor.lines
             if _may_come(self._candidate(line, now), now)
