@@ -18,6 +18,7 @@ from rig.testing import (
     ReceivedRequest,
     answer,
     call_deltas,
+    refused_url,
     repeat,
     reply,
     stream,
@@ -81,6 +82,19 @@ async def test_a_question_goes_before_a_batch() -> None:
     assert sorted(done) == sorted(["the question", *(f"document {n}" for n in range(12))])
     assert done.index("the question") <= 3  # after those under way at most
     assert backend.connections.opened <= 2
+
+
+async def test_a_pool_answers_while_one_of_its_servers_is_gone(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    backend = FakeBackend(repeat(reply("No.")))
+    with refused_url() as gone:
+        async with backend.serve():
+            answers = await load("pool").main("fake", gone, backend.url)
+    assert answers == ["No."] * 3
+    shown = capsys.readouterr().out
+    assert "server 1 failed (unreachable): attempt 2 goes to server 2" in shown
+    assert "server 1: down" in shown
 
 
 async def test_typed_output_is_parsed() -> None:
