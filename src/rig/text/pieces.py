@@ -1,5 +1,6 @@
 """What a stream filter hands out, trimmed as a whole reply would be. No I/O."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -58,6 +59,12 @@ class Pieces:
             self._shown.append(ready)
         return ready
 
+    def pass_texts(self, texts: Sequence[str]) -> list[str]:
+        """Add visible texts, and return what may be shown of each, where that is anything."""
+        ready = self._text.add_all(texts)
+        self._shown.extend(ready)
+        return ready
+
     def begin_thought(self) -> None:
         """What follows is another thought than before."""
         if self._thought.begun:
@@ -98,4 +105,19 @@ class Trimmed:
         inside = "".join(self._held) + body if self.begun else body.lstrip()
         self._held = [text[len(body) :]]
         self.begun = True
+        return inside
+
+    def add_all(self, texts: Sequence[str]) -> list[str]:
+        """What `add` returns for each text, where that is not empty."""
+        inside: list[str] = []
+        held, begun = self._held, self.begun
+        for text in texts:
+            body = text.rstrip()
+            if body:
+                inside.append("".join(held) + body if begun else body.lstrip())
+                held = [text[len(body) :]]
+                begun = True
+            elif begun:
+                held.append(text)
+        self._held, self.begun = held, begun
         return inside

@@ -7,6 +7,7 @@ before it was a thought, and an opener that all after it is one. Both work on th
 only: cost and memory are linear.
 """
 
+from collections.abc import Sequence
 from typing import Literal
 
 from rig.text.harmony import MessageKind, match_header, may_be_header
@@ -102,12 +103,36 @@ class ReasoningFilter:
             The text that `feed` would have given as one piece, "" for none. None when only `feed` can
             tell what the chunk is; nothing was added then.
         """
-        if self._state != "text" or self._carry or self._head is not None or may_hold_tag(chunk):
-            return None
-        if not self._joined.is_plain:
+        if not self._passes(chunk):
             return None
         self._scanned += len(chunk)
         return self._pieces.pass_text(chunk)
+
+    def pass_plain_all(self, chunks: Sequence[str], whole: str) -> list[str] | None:
+        """As `pass_plain`, for many chunks: they are looked at once.
+
+        Args:
+            chunks: consecutive parts of the reply.
+            whole: the same, joined.
+
+        Returns:
+            The texts `pass_plain` would have given for them, empty ones left out. None when one of them
+            is not plain; nothing was added then.
+        """
+        if not self._passes(whole):
+            return None
+        self._scanned += len(whole)
+        return self._pieces.pass_texts(chunks)
+
+    def _passes(self, text: str) -> bool:
+        """Whether text is nothing but text in the middle of text."""
+        return (
+            self._state == "text"
+            and not self._carry
+            and self._head is None
+            and not may_hold_tag(text)
+            and self._joined.is_plain
+        )
 
     def close(self) -> list[Piece]:
         """End the reply and return what had been held back. Feeding again is an error.

@@ -65,6 +65,11 @@ class StopTokenFilter:
     def __init__(self) -> None:
         self._held = ""
 
+    @property
+    def holding(self) -> bool:
+        """True while anything is held back."""
+        return bool(self._held)
+
     def feed(self, chunk: str) -> str:
         """Add text and return what is certain not to be a stop token at the end."""
         if not self._held and "<" not in chunk:

@@ -33,6 +33,7 @@ from rig.wire.dialects import REASONING_FIELDS
 from rig.wire.faults import error_in_payload, first_choice
 from rig.wire.finish import ending, finish_reason, finish_word
 from rig.wire.payload import is_parsed_array, is_parsed_object, parse_json
+from rig.wire.plain_events import PlainEvents
 from rig.wire.sse import Event
 from rig.wire.text_assembly import PARTS, TextAssembler, byte_size
 from rig.wire.usage import USAGE_FIELDS, usage_in
@@ -107,6 +108,8 @@ class StreamAssembler:
         self._in_messages: bool | None = None
         self._read = 0
         self._has_choice = False
+        self._plain = PlainEvents()
+        self._text_alone = False  # the last event told nothing but text
         self._finish = ""
         self._filter_report: object = None
         self._done = False
@@ -121,6 +124,11 @@ class StreamAssembler:
     def ended(self) -> bool:
         """Whether reading on is no use: `[DONE]` came, or a fault."""
         return self._done or self.fault is not None
+
+    @property
+    def knows_plain(self) -> bool:
+        """Whether `feed_plain` can tell anything, or could soon."""
+        return self._plain.curious
 
     @property
     def text(self) -> str:
@@ -138,6 +146,11 @@ class StreamAssembler:
             if calls.blank > longest:
                 longest = Blank(calls.blank, f"tool:{calls.touched or ''} arguments")
         return longest
+
+    @property
+    def _size(self) -> int:
+        """Bytes of the reply so far."""
+        return self._text.size + self._calls.size + self._other_size
 
     def take_held(self) -> str:
         """What was held back since the last time this was asked: text no delta tells of yet."""
@@ -170,9 +183,11 @@ class StreamAssembler:
             What is new, in order. A fault is on `fault`, and is raised by `close`.
         """
         deltas: list[Delta] = []
+        plain: tuple[bytes, dict[str, Any]] | None = None
         for event in events:
             if self.ended:
                 break
+            self._text_alone = False
             try:
                 value = from_json(event.data)
             except ValueError:
@@ -181,8 +196,29 @@ class StreamAssembler:
                 self._take_odd(event, deltas)
             elif event.type != "error" and is_parsed_object(value):
                 self._take_chunk(event.type, value, deltas)
+                if self._text_alone:
+                    plain = event.data, value
             else:
                 self._take_value(event.type, value, deltas)
+        if plain is not None and self._plain.curious and _is_plain(plain[1]):
+            self._plain.learn(*plain)
+        return deltas
+
+    def feed_plain(self, block: bytes) -> list[Delta] | None:
+        """Add events at once that differ from the last one in nothing but their text.
+
+        Args:
+            block: whole events, each with the blank line that ends it.
+
+        Returns:
+            What `feed` would have returned for them; None when only that can tell. Nothing was added then.
+        """
+        texts = self._plain.texts(block)
+        if texts is None or self.ended or self._size + len(block) > self._max_response_bytes:
+            return None
+        deltas: list[Delta] = []
+        self._read += len(texts)
+        self._text.add_texts(texts, deltas)
         return deltas
 
     def close(self) -> list[Delta]:
@@ -278,7 +314,7 @@ class StreamAssembler:
                 self._text.add_text(content, deltas)
         elif delta:
             self._take_fields(delta, deltas)
-        if self._text.size + self._calls.size + self._other_size > self._max_response_bytes:
+        if self._size > self._max_response_bytes:
             self._refuse_size()
         if self.fault is not None:
             del deltas[mark:]
@@ -286,6 +322,8 @@ class StreamAssembler:
         word = choice.get("finish_reason", _ODD)
         if word or len(choice) > _PLAIN_FIELDS:
             self._note_finish(choice)
+        elif len(delta) == 1 and type(content) is str:
+            self._text_alone = True
         if "usage" in choice:
             self._note_usage(choice["usage"])  # Moonshot's place for it
 
@@ -528,6 +566,17 @@ class StreamAssembler:
         error.text = self.text
         error.tool_calls = self.calls
         return error
+
+
+def _is_plain(chunk: Mapping[str, Any]) -> bool:
+    """Whether a chunk of nothing but text stays one with any other text."""
+    choices = chunk["choices"]
+    return (
+        is_parsed_array(choices)
+        and len(choices) == 1
+        and "error" not in choices[0]
+        and "error" not in chunk
+    )
 
 
 def _thought(delta: Mapping[str, object]) -> tuple[str, str]:

@@ -17,7 +17,7 @@ from rig.wire.assembly import MAX_RESPONSE_BYTES, StreamAssembler
 from rig.wire.call_assembly import whole_calls
 from rig.wire.decode import decode_chat
 from rig.wire.fault_text import read_fault
-from rig.wire.sse import MAX_EVENT_BYTES, SSEParser
+from rig.wire.sse import MAX_EVENT_BYTES, Event, SSEParser
 
 RAW_FACTOR: Final = 256
 """Raw bytes of a stream a byte of the reply may take. A chunk is about 250 bytes, 3 KB with twenty
@@ -25,6 +25,9 @@ log probabilities, and its token about four; so an honest stream stays below eve
 
 HEAD_BYTES: Final = 512
 """Bytes of the beginning that are kept, to say what was sent instead of a stream."""
+
+HALVED_BYTES: Final = 1024
+"""Bytes of events of which some are odd that are read as a whole: about four."""
 
 # Blanks and byte order marks, in any order, before the first byte that tells.
 _NOTHING: Final = re.compile(rb"(?:[ \t\r\n]|\xef\xbb\xbf)+")
@@ -215,17 +218,35 @@ class ChatStream:
             self._odd_head = bytes(held[:HEAD_BYTES])
 
     def _events(self, chunk: bytes) -> list[Delta]:
+        parser = self._parser
         try:
-            events = self._parser.feed(chunk)
+            block = parser.take(chunk)
         except ResponseTooLargeError as error:
             self._break(error)
             return []
-        deltas = self._assembler.feed(events)
+        odd: list[Event] = []
+        deltas = self._read(block, odd) if block else []
         if not deltas:
-            self.untold += sum(_UNTOLD.search(event.data) is not None for event in events)
-        if self._parser.fault is not None:
-            self._break(self._parser.fault)
+            self.untold += sum(_UNTOLD.search(event.data) is not None for event in odd)
+        if parser.fault is not None:
+            self._break(parser.fault)
         return deltas
+
+    def _read(self, block: bytes, odd: list[Event]) -> list[Delta]:
+        """The deltas of whole events; those that are not like the others are added to `odd`.
+
+        A block is halved until the few odd events of a read, its first and its last, stand alone.
+        """
+        parser, assembler = self._parser, self._assembler
+        if len(block) <= parser.max_event_bytes:
+            deltas = assembler.feed_plain(block)
+            if deltas is not None:
+                return deltas
+            if len(block) > HALVED_BYTES and assembler.knows_plain and (half := _half(block)):
+                return self._read(block[:half], odd) + self._read(block[half:], odd)
+        events = parser.parse(block)
+        odd += events
+        return assembler.feed(events)
 
     def _break(self, error: RigError) -> None:
         """Stop reading; that is a fault only when the reply is not complete yet."""
@@ -266,6 +287,15 @@ class ChatStream:
         deltas.extend(Delta(tool_call=one) for one in news)
         usage = reply.usage if reply.usage.reported else None
         return [*deltas, Delta(finish_reason=reply.finish_reason, usage=usage)]
+
+
+def _half(block: bytes) -> int:
+    """Where to cut events in two, as near to the middle as they allow; 0 when there is only one."""
+    half = block.find(b"\n\n", len(block) // 2) + 2
+    if half < len(block):
+        return half
+    before = block.rfind(b"\n\n", 0, len(block) - 2)
+    return before + 2 if before >= 0 else 0
 
 
 def _too_large(what: str, limit: int, reason: str) -> ResponseTooLargeError:

@@ -41,6 +41,7 @@ class SSEParser:
         max_event_bytes: limit for one event, comments and field names included.
 
     Attributes:
+        max_event_bytes: that limit.
         fault: the error every further call raises, None while there is none. `feed` returns the
             events before the one that is too large, so look here to know it at once.
         work: bytes kept, searched or copied so far; grows with the stream and no faster.
@@ -49,7 +50,7 @@ class SSEParser:
     def __init__(self, *, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
         self.fault: ResponseTooLargeError | None = None
         self.work = 0
-        self._max_event_bytes = max_event_bytes
+        self.max_event_bytes = max_event_bytes
         self._held = bytearray()
         self._after_cr = False
         self._begun = False
@@ -66,24 +67,45 @@ class SSEParser:
         Raises:
             ResponseTooLargeError: an event outgrew the limit, and no event before it is left to return.
         """
+        block = self.take(chunk)
+        events = self.parse(block) if block else []
+        if not events:
+            self._check()
+        return events
+
+    def take(self, chunk: bytes) -> bytes:
+        """Add bytes and return those of the events they complete, for `parse`.
+
+        Args:
+            chunk: any part of the stream.
+
+        Returns:
+            Whole events with their blank lines, all line ends as LF; empty when there is none.
+
+        Raises:
+            ResponseTooLargeError: an event outgrew the limit before.
+        """
         self._check()
         if not chunk:
-            return []
+            return b""
         if self._after_cr or b"\r" in chunk:
             chunk = self._with_newlines(chunk)
         self.work += len(chunk)
         held = self._held
+        block = b""
         if b"\n\n" in chunk or (chunk.startswith(b"\n") and held.endswith(b"\n")):
-            blocks = self._blocks(chunk)
-            events = self._events(blocks)
+            block = self._whole(chunk)
         else:
             held += chunk
-            events = []
-        if len(held) > self._max_event_bytes and len(held.rstrip(b"\n")) > self._max_event_bytes:
+        if len(held) > self.max_event_bytes and len(held.rstrip(b"\n")) > self.max_event_bytes:
             self._refuse()
-        if not events:
-            self._check()
-        return events
+        return block
+
+    def parse(self, block: bytes) -> list[Event]:
+        """The events of a block that `take` returned; `fault` tells of one that is too large."""
+        blocks = block.split(b"\n\n")
+        blocks.pop()  # nothing, or one line end more than the blank line has
+        return self._events(blocks)
 
     def eof(self) -> list[Event]:
         """End a stream whose body arrived whole, and return the event that lacks its blank line.
@@ -114,24 +136,24 @@ class SSEParser:
         self.work += len(chunk)
         return chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
-    def _blocks(self, chunk: bytes) -> list[bytes]:
-        """The blocks of lines that are complete; what follows them is held."""
+    def _whole(self, chunk: bytes) -> bytes:
+        """The events that are complete; what follows them is held."""
         held = self._held
         if held:
             held += chunk
             chunk = bytes(held)
             held.clear()
             self.work += len(chunk)
-        blocks = chunk.split(b"\n\n")
-        held += blocks.pop()
+        end = chunk.rfind(b"\n\n") + 2
+        held += chunk[end:]
         if not self._begun:
             self._begun = True
-            blocks[0] = blocks[0].removeprefix(_BOM)
-        return blocks
+            return chunk[:end].removeprefix(_BOM)
+        return chunk[:end]
 
     def _events(self, blocks: list[bytes]) -> list[Event]:
         events: list[Event] = []
-        limit = self._max_event_bytes
+        limit = self.max_event_bytes
         for block in blocks:
             if len(block) > limit:
                 self._refuse()
@@ -146,7 +168,7 @@ class SSEParser:
         self._held.clear()
         if self.fault is None:
             self.fault = ResponseTooLargeError(
-                f"an event of the stream is larger than {self._max_event_bytes} bytes",
+                f"an event of the stream is larger than {self.max_event_bytes} bytes",
                 reason="event",
             )
 

@@ -13,6 +13,7 @@ from rig.text.reasoning import OrphanCloserFilter, Piece, ReasoningFilter
 from rig.text.salvage import OfferedTool, SalvageGate, ThoughtGate
 from rig.text.salvage.gate import Place
 from rig.text.stop_tokens import StopTokenFilter
+from rig.wire.text_delta import text_delta
 
 PARTS: Final = "content"
 """Source of thoughts that came as parts of the content (Mistral's shape)."""
@@ -85,6 +86,38 @@ class TextAssembler:
             self._show(self._filter.feed(text), deltas)
         elif shown:
             self._show_text(self._end.feed(shown), deltas)
+
+    def add_texts(self, texts: list[str], deltas: list[Delta]) -> None:
+        """Add fragments of the content that came together.
+
+        Args:
+            texts: the fragments.
+            deltas: what is new is appended here: the same as if they were added one by one.
+        """
+        shown = self._passed(texts)
+        if shown is None:
+            for text in texts:
+                if text:
+                    self.add_text(text, deltas)
+            return
+        self._shown.extend(shown)
+        deltas.extend(map(text_delta, shown))
+
+    def _passed(self, texts: list[str]) -> list[str] | None:
+        """Add fragments that are nothing but text in the middle of text: nearly all of a stream.
+
+        Returns:
+            What is to be shown of them; None when they have to be looked at one by one.
+        """
+        if self._gate is not None or self._leaks is None or self._end.holding:
+            return None
+        whole = "".join(texts)
+        shown = self._leaks.pass_plain_all(texts, whole)
+        if shown is not None and whole:
+            self.size += byte_size(whole)
+            self._content.append(whole)
+            self.blank = blank_end(whole, self.blank)
+        return shown
 
     def take_held(self) -> str:
         """What was held back since the last time this was asked, as it came."""
@@ -223,7 +256,7 @@ class TextAssembler:
                 deltas.append(Delta(reasoning=held))
         if text:
             self._shown.append(text)
-            deltas.append(Delta(text=text))
+            deltas.append(text_delta(text))
 
     def _retract(self, deltas: list[Delta]) -> None:
         """Take back all that was shown; what was held back of it is not shown any more."""

@@ -1,0 +1,206 @@
+"""Events that differ in their text alone are read at once, and tell what reading them one by one tells."""
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic_core import from_json
+
+from rig.errors import RigError
+from rig.model import Delta
+from rig.wire.assembly import StreamAssembler
+from rig.wire.chat_stream import ChatStream
+from rig.wire.plain_events import MAX_LESSONS, PlainEvents
+
+
+def chunk(content: object = "a", finish: object = None, **more: Any) -> dict[str, Any]:
+    choice = {"index": 0, "delta": {"content": content}, "finish_reason": finish}
+    return {"id": "c", "created": 7, "model": "m", "choices": [choice], **more}
+
+
+def block(*chunks: dict[str, Any] | bytes) -> bytes:
+    datas = (one if isinstance(one, bytes) else json.dumps(one).encode() for one in chunks)
+    return b"".join(b"data: " + data + b"\n\n" for data in datas)
+
+
+def taught(one: dict[str, Any]) -> PlainEvents:
+    plain = PlainEvents()
+    plain.learn(json.dumps(one).encode(), one)
+    return plain
+
+
+RAW = json.dumps(chunk("TEXT")).encode()
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["b"],
+        ["b", "c", ""],
+        [' "quoted"\n', "\\", "{}"],
+        ["\u00e9", "\u4f60\U0001f600"],
+        ["data: b"],
+    ],
+)
+def test_texts_are_those_that_the_events_hold(texts: list[str]) -> None:
+    assert taught(chunk()).texts(block(*map(chunk, texts))) == texts
+    raw = (json.dumps(chunk(text), ensure_ascii=False).encode() for text in texts)
+    assert taught(chunk()).texts(block(*raw)) == texts
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        json.dumps(chunk("b", created=8)).encode(),
+        json.dumps(chunk("b", "stop")).encode(),
+        json.dumps(chunk("b", usage={})).encode(),
+        json.dumps(chunk(None)).encode(),
+        RAW.replace(b"TEXT", b'", "role": "a'),
+        RAW.replace(b"TEXT", b"\\"),
+        RAW.replace(b"TEXT", b"\\u12"),
+        RAW.replace(b"TEXT", b"\\ud83d"),
+        RAW.replace(b"TEXT", b"\t"),
+        RAW.replace(b"TEXT", b"\xc3"),
+        RAW.replace(b"TEXT", b"a\ndata: b"),
+        RAW + b" ",
+        b"[DONE]",
+    ],
+)
+def test_any_other_event_is_left_to_be_read(data: bytes) -> None:
+    plain = taught(chunk())
+    assert plain.texts(block(chunk(), data)) is None
+    assert plain.texts(block(data, chunk())) is None
+    assert plain.texts(block(chunk())) == ["a"]
+
+
+def test_halves_that_only_together_are_two_strings_are_left_to_be_read() -> None:
+    pieces = (RAW.replace(b"TEXT", piece) for piece in (b"a\\", b'b","c'))
+    assert taught(chunk()).texts(block(*pieces)) is None
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"content":"a","choices":[{"delta":{"content":"a"}}]}',
+        b'{"choices":[{"delta":{"content":"a","content":"b"}}]}',
+        b'{"choices":[{"delta":{"\\u0063ontent":"a"}}],"x":{"content":"a"}}',
+        b'{"choices":[{"delta":\n{"content":"a"}}]}',
+    ],
+)
+def test_nothing_is_learned_where_the_text_does_not_stand_alone(data: bytes) -> None:
+    plain = PlainEvents()
+    plain.learn(data, from_json(data))
+    assert plain.texts(block(data)) is None
+
+
+def test_a_stream_that_changes_each_event_is_soon_left_alone() -> None:
+    plain = PlainEvents()
+    chunks = [chunk(padding="x" * count) for count in range(MAX_LESSONS)]
+    for one in chunks:
+        assert plain.curious
+        plain.learn(json.dumps(one).encode(), one)
+    assert not plain.curious
+    assert plain.texts(block(chunks[-1])) == ["a"]
+    assert plain.curious
+
+
+class OneByOne(StreamAssembler):
+    """Reads each event in full."""
+
+    @property
+    def knows_plain(self) -> bool:
+        return False
+
+    def feed_plain(self, block: bytes) -> None:
+        return None
+
+
+def outcome(chat: ChatStream) -> object:
+    try:
+        return chat.close(), chat.reply()
+    except RigError as error:
+        return type(error), error.reason, error.text, error.tool_calls
+
+
+def told(pieces: list[bytes], **settings: Any) -> object:
+    chat = ChatStream(**settings)
+    deltas: list[list[Delta]] = [chat.feed(piece) for piece in pieces]
+    facts = chat.untold, chat.complete, chat.ended, chat.assembler.blank, chat.assembler.skipped
+    return deltas, facts, outcome(chat)
+
+
+TEXTS = st.one_of(
+    st.text(max_size=4),
+    st.sampled_from(
+        [
+            "",
+            " ",
+            "\n",
+            "word",
+            " word",
+            "<think>",
+            "</think>",
+            "<",
+            "</s>",
+            "a<b",
+            "\u2028",
+            '"',
+            "\\",
+        ]
+    ),
+)
+ODD = st.sampled_from(
+    [
+        b"data: [DONE]\n\n",
+        b": keep-alive\n\n",
+        b"event: message\ndata: " + RAW + b"\n\n",
+        b"data: " + RAW + b"\r\n\r\n",
+        b"data:" + RAW + b"\n\n",
+        b"\n\n\n",
+        b"data: \n\n",
+        b"data: {broken\n\n",
+        b"data: " + RAW.replace(b"TEXT", b"\xff") + b"\n\n",
+        b"data: " + RAW.replace(b"TEXT", b"\\") + b"\n\n",
+        b"data: " + RAW.replace(b"TEXT", b'b","c') + b"\n\n",
+        b"data: " + RAW[:9] + b"\ndata: " + RAW[9:] + b"\n\n",
+        b"data: " + RAW[:9] + b"\n" + RAW[9:] + b"\n\n",
+        block({"error": {"message": "broken"}}),
+        block(chunk("b", "stop")),
+        block(chunk("b", error=None)),
+        block(chunk("b", usage={"prompt_tokens": 1, "completion_tokens": 2})),
+        block({"id": "c", "choices": [{"index": 0, "delta": {"reasoning_content": "t"}}]}),
+        block({"id": "c", "choices": [{"index": 1, "delta": {"content": "other"}}]}),
+        block({"id": "c", "choices": [{"index": 0, "delta": {"refusal": "no"}}]}),
+    ]
+)
+PLAIN = st.builds(
+    lambda texts, ascii_only, created: block(
+        *(
+            json.dumps(chunk(text, created=created), ensure_ascii=ascii_only).encode()
+            for text in texts
+        )
+    ),
+    st.lists(TEXTS, max_size=12),
+    st.booleans(),
+    st.integers(1, 2),
+)
+
+
+@given(
+    parts=st.lists(st.one_of(PLAIN, PLAIN, ODD), max_size=8),
+    cuts=st.lists(st.integers(0, 1 << 14), max_size=6),
+    cap=st.sampled_from([40, 1 << 20]),
+    event_cap=st.sampled_from([60, 150, 400, None]),
+    thinking=st.booleans(),
+)
+def test_a_stream_tells_the_same_however_its_events_are_read(
+    parts: list[bytes], cuts: list[int], cap: int, event_cap: int | None, thinking: bool
+) -> None:
+    data = b"".join(parts)
+    places = sorted({0, len(data), *(cut % (len(data) + 1) for cut in cuts)})
+    pieces = [data[start:end] for start, end in pairwise(places)]
+    settings = {"max_response_bytes": cap, "max_event_bytes": event_cap, "thinking": thinking}
+    assert told(pieces, **settings) == told(pieces, **settings, assembler=OneByOne)
