@@ -264,12 +264,25 @@ class Run(Generic[OutputT]):
             return step
         if self._compactor is not None:
             self._compactor.counted = self._counted or self._compactor.counted
-            self._state, request = await self._compactor.fitted(self._state, request)
-            self._recount()
+            request = await self._fitted(self._compactor, request)
         if self._purse is None:
             return await self._exchange(request, None)
         async with await self._purse.reserve(request, prompt_size(request, self._counted)) as paid:
             return await self._exchange(paid.request, paid)
+
+    async def _fitted(self, compactor: Compactor, request: ChatRequest) -> ChatRequest:
+        """The request with a history that fits.
+
+        A summary is asked for where the run goes, but what is decided for it alone is not kept.
+        """
+        memory = run_memory.get()
+        run_memory.set(dict(self._memory))
+        try:
+            self._state, request = await compactor.fitted(self._state, request)
+        finally:
+            run_memory.set(memory)
+        self._recount()
+        return request
 
     async def _exchange(self, request: ChatRequest, paid: Reservation | None) -> Step:
         """One request and its reply.

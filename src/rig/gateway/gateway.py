@@ -12,6 +12,7 @@ from rig.gateway.streaming import WholeReply, open_stream
 from rig.gateway.telling import remember, remembered, tell
 from rig.gateway.tiers import DEFAULT_TIER, Deployment, Tier, TierChoice, TierModel
 from rig.gateway.validation import check_request
+from rig.gateway.windows import window_of
 from rig.messages import Message
 from rig.model import (
     ChatOptions,
@@ -169,6 +170,17 @@ class Gateway(RunMixin):
             except RefusedError as error:
                 stream = WholeReply(_refusal(error))
             yield GatewayStream(stream, sign)
+
+    async def context_window(self, model: str | None = None) -> int | None:
+        """The size of the context window of a tier's model, in tokens, as what is below knows it.
+
+        Args:
+            model: the name of a tier; None is the default tier.
+
+        Returns:
+            None where nobody knows.
+        """
+        return await window_of(self._model, self._deployment.choose(model or "").model.model)
 
     async def _chosen(self, asked: str) -> TierChoice:
         """The tier of a request; that it is another than was asked for is told, once in a run."""

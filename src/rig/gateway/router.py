@@ -26,6 +26,7 @@ from rig.gateway.route import (
 )
 from rig.gateway.streaming import ChangedStream, open_stream
 from rig.gateway.telling import remember, remembered, tell
+from rig.gateway.windows import window_of
 from rig.model import ChatOptions, ChatRequest, Model, Reply, ReplyStream, StreamingModel
 
 DEFAULT_POLICY = ClassifierPolicy()
@@ -151,6 +152,21 @@ class Router(RunMixin):
         if is_named(request.model):
             return _explicit(request.model)
         return await self._decided(topic_of(request.messages, self._reads), request.options)
+
+    async def context_window(self, model: str | None = None) -> int | None:
+        """The size of a model's context window, in tokens, as what is below knows it.
+
+        Args:
+            model: the model's name; None or "auto" for the one the run under way goes to, else the default.
+
+        Returns:
+            None where nobody knows.
+        """
+        name = model or AUTO
+        if not is_named(name):
+            known = remembered(self)
+            name = known.model if isinstance(known, Route) else self._categories.default
+        return await window_of(self._model, name)
 
     async def _opened(
         self, stack: AsyncExitStack, request: ChatRequest, route: Route
