@@ -30,4 +30,4 @@ async def main(model: str, *urls: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    anyio.run(main, *sys.argv[1:])
+    anyio.run(main, sys.argv[1], *sys.argv[2:])
