@@ -6,15 +6,20 @@ from pydantic import BaseModel, Field
 
 from rig import (
     Capabilities,
+    Category,
     ChatRequest,
     Client,
     Delta,
+    Gateway,
+    GatewayFault,
     Message,
     Model,
     Reply,
     ReplyStream,
     RetryEvent,
     RigError,
+    Route,
+    Router,
     RunEvent,
     RunRequest,
     RunResult,
@@ -22,14 +27,20 @@ from rig import (
     Session,
     StreamingModel,
     TextPart,
+    Tier,
+    TierModel,
     ToolCall,
     ToolContext,
     ToolFinished,
+    gateway_fault,
     is_transient,
     load_skills,
+    parse_tier,
+    stream_complete,
     to_sse,
     tool,
     transient_reason,
+    with_documents,
 )
 from rig.testing import ScriptedModel
 
@@ -155,3 +166,19 @@ def any_model_will_do(client: Client, scripted: ScriptedModel) -> list[Model]:
 
 def any_model_that_streams(client: Client, scripted: ScriptedModel) -> list[StreamingModel]:
     return [client, scripted]
+
+
+async def by_worth(client: Client, request: ChatRequest) -> str:
+    router = Router(client, categories={"code": Category(models=("coder",))}, default="big")
+    assert_type(await router.route("hi"), Route)
+    gateway = Gateway(router, tiers={Tier.FAST: "auto", Tier.DEEP: TierModel(model="big")})
+    assert_type(await gateway.run("hi", model=Tier.DEEP, max_tokens=0), RunResult[None])
+    assert_type(parse_tier("deep"), tuple[Tier, bool])
+    assert_type(await stream_complete(gateway, request, print), Reply)
+    models: list[Model] = [router, gateway]
+    streaming: list[StreamingModel] = [router, gateway]
+    try:
+        await gateway.complete(gateway.request([with_documents("hi", ["text"])], tier="fast"))
+    except RigError as error:
+        assert_type(gateway_fault(error), GatewayFault)
+    return f"{models}{streaming}"
