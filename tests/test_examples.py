@@ -197,3 +197,22 @@ async def test_router_asks_who_suits_the_question(capsys: pytest.CaptureFixture[
     assert answers == ["coder says so.", "coder says so.", "talker says so."]
     told = [line for line in capsys.readouterr().out.splitlines() if line.startswith("[")]
     assert [line.split(",")[1] for line in told] == [" classified", " heuristic", " classified"]
+
+
+async def test_agents_share_a_budget(capsys: pytest.CaptureFixture[str]) -> None:
+    def serve(request: ReceivedRequest) -> Answer:
+        body = request.json
+        if body["messages"][-1]["role"] == "tool":
+            return reply("See the river.")
+        if "tools" in body:
+            return reply(tool_calls=[("guide", {"question": "What is there?"})])
+        return reply("A river.")
+
+    backend = FakeBackend(repeat(serve))
+    async with backend.serve():
+        answers = await load("budget").main(backend.url, "fake", calls=8)
+    posts = [request for request in backend.requests if request.method == "POST"]
+    assert len(posts) == 8
+    assert capsys.readouterr().out.startswith("8 requests")
+    assert len(answers) == 4
+    assert set(answers.values()) <= {"See the river.", "(out of calls)"}

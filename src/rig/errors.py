@@ -17,7 +17,7 @@
     |-- InputTooLargeError        the prompt does not fit the context window
     |-- OutputLimitError          the reply was cut at max_tokens
     |-- IterationLimitError       rounds, or calls in one reply, ran out
-    |-- BudgetExceededError       the run's deadline or token budget ran out
+    |-- BudgetExceededError       a limit of the run's budget ran out
     |-- NoToolCallingError        the probed model made no tool call
     |-- TruncatedToolCallError    a tool call whose arguments were cut
     |-- NotJSONError              text without any JSON object
@@ -302,7 +302,7 @@ class IterationLimitError(RigError):
 
 
 class BudgetExceededError(RigError):
-    """The run's `Budget` ran out; `reason` is seconds or tokens."""
+    """The run's budget ran out; `reason` is tokens, seconds, calls, tool_calls or cost."""
 
     code = "budget_exceeded"
 

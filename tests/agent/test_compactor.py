@@ -360,7 +360,7 @@ async def test_the_transcript_can_be_gone_on_with() -> None:
 async def test_calls_that_wait_stay_pending() -> None:
     erase = Tool("erase", "Erase it.", None, lambda _: "gone", confirm=True)
     model = ScriptedModel('{"summary": "S"}', calling("erase"))
-    result = await run(
+    result: RunResult[Any] = await run(
         model,
         RunRequest(
             "Erase it.",
