@@ -11,6 +11,8 @@ import atheris
 
 with atheris.instrument_imports():
     from rig.errors import RigError
+    from rig.gateway.classify import read_category
+    from rig.model import Reply
     from rig.text import (
         decode_json_object,
         parse_heredoc,
@@ -29,6 +31,7 @@ TOOLS = (
     OfferedTool(name="search", schema={"type": "object", "properties": {"q": {"type": "string"}}}),
     OfferedTool(name="read_file", schema={"type": "object", "properties": {}}),
 )
+CATEGORIES = ("code", "code review", "chat")
 
 
 def text_of(data: bytes) -> str:
@@ -66,6 +69,7 @@ READERS: Sequence[Callable[[bytes], object]] = (
     lambda data: repair_json(text_of(data)),
     lambda data: parse_heredoc(text_of(data), names=["search"]),
     lambda data: salvage(text_of(data), TOOLS),
+    lambda data: read_category(Reply(text=text_of(data)), CATEGORIES),
     decode_chat,
     decode_models,
     stream,

@@ -71,6 +71,11 @@ def test_of_a_cut_answer_the_last_word_does_not_count(text: str, name: str) -> N
     assert read_category(Reply(text=text, finish_reason=finish), NAMES) == name
 
 
+def test_of_an_answer_without_end_little_is_read() -> None:
+    assert read_category(Reply(text="chat\n" + "code " * 1_000_000), NAMES) == ""
+    assert read_category(Reply(text=" " * 100_000 + "chat"), NAMES) == ""
+
+
 @given(st.text())
 def test_any_text_is_a_category_or_none(text: str) -> None:
     assert read_category(Reply(text=text), NAMES) in {*NAMES, ""}

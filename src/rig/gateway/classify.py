@@ -29,6 +29,10 @@ MAX_ANSWER_CHARS: Final = 4096
 """Characters of an answer that are read for a bare word. A category is a word; whatever comes after so
 much text is no answer to the question."""
 
+MAX_REPLY_CHARS: Final = 65_536
+"""Characters of an answer that are looked at for it behind a thought: as many as a server writes that ignores
+the limit of tokens for a minute."""
+
 _TAG: Final = "request"
 _SYSTEM: Final = (
     "Sort the user's request into one category. Do not answer the request. "
@@ -142,7 +146,7 @@ def read_category(reply: Reply, names: Iterable[str]) -> str:
         One of the names; "" where the answer names none, or several.
     """
     known = {name.casefold(): name for name in names}
-    text = separate_reasoning(reply.text).text[:MAX_ANSWER_CHARS]
+    text = separate_reasoning(reply.text[:MAX_REPLY_CHARS]).text[:MAX_ANSWER_CHARS]
     answers = [answer for answer in map(_answer, _objects(text)) if answer is not None]
     for answer in answers:
         name = known.get(_word(answer)) or _only_named(answer, known)

@@ -125,8 +125,14 @@ def topic_of(messages: Sequence[Message], reads: Reads = "newest") -> Topic:
     texts = (turn.text for turn in turns if turn.role == "user")
     return Topic(
         text=next((text for text in texts if text.strip()), ""),
-        has_images=any(isinstance(part, ImagePart) for turn in messages for part in turn.content),
+        has_images=any(map(_has_image, messages)),
     )
+
+
+def _has_image(turn: Message) -> bool:
+    if isinstance(turn.content, str):
+        return False
+    return any(isinstance(part, ImagePart) for part in turn.content)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
