@@ -59,6 +59,7 @@ CASES: dict[str, tuple[RigError, Fault]] = {
     "no such model": (ModelNotFoundError("", status=404), "missing"),
     "too long": (InputTooLargeError("", status=400), "overflow"),
     "empty": (EmptyReplyError(""), "final"),
+    "without choices": (EmptyReplyError("", reason="no_choices"), "garbled"),
     "400": (InvalidRequestError("", status=400), "final"),
     "401": (UnauthorizedError("", status=401), "final"),
     "404 for the path": (NotConfiguredError("", status=404), "final"),

@@ -32,7 +32,7 @@ Fault = Literal[
 | unreachable | no connection: refused, no such host, no valid certificate, not in time |
 | broken | the connection was lost |
 | silent | any other time-out |
-| garbled | an answer that is no HTTP, no JSON, no chat completion |
+| garbled | an answer that is no HTTP, no JSON, no chat completion: one without choices neither |
 | missing | it has no such model |
 | overflow | the prompt does not fit its window |
 | final | everything else that it answered: the same everywhere |
@@ -66,7 +66,7 @@ def fault_of(error: RigError) -> Fault:
         case ProtocolError():
             return "garbled"
         case EmptyReplyError():
-            return "final"
+            return "garbled" if error.reason == "no_choices" else "final"
         case UpstreamError():
             return _transport(error)
         case _:
