@@ -16,6 +16,7 @@ from pydantic_core import to_json
 from rig import Client, Message, Reply, ToolCall, Usage, tool
 from rig.model import ChatRequest
 from rig.testing import FakeBackend, ScriptedModel, repeat, reply
+from rig.text.salvage import OfferedTool
 from rig.wire.chat_stream import ChatStream
 from rig.wire.decode import decode_chat
 from rig.wire.encode import encode_chat
@@ -69,7 +70,13 @@ def conversation(rounds: int) -> tuple[Message, ...]:
 
 
 def test_a_plain_answer_is_read_in_few_calls() -> None:
-    assert calls_of(lambda: decode_chat(ANSWER)) <= 92
+    assert calls_of(lambda: decode_chat(ANSWER)) <= 65
+
+
+def test_plain_prose_is_not_searched_for_calls() -> None:
+    tools = [OfferedTool("add", {"type": "object"})]
+    plain = calls_of(lambda: decode_chat(ANSWER))
+    assert calls_of(lambda: decode_chat(ANSWER, tools=tools)) <= plain + 30
 
 
 def test_a_request_is_written_in_calls_linear_in_its_messages() -> None:

@@ -33,6 +33,8 @@ class Headed:
 def may_begin_heading(text: str) -> bool:
     """Whether a text begins with the first heading, or with a part of it."""
     head = text.lstrip()[: len(OPENERS[0])].lower()
+    if len(head) == len(OPENERS[0]):  # the longest; this is asked of every reply
+        return head.startswith(OPENERS)
     return any(opener.startswith(head) or head.startswith(opener) for opener in OPENERS)
 
 

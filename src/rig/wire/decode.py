@@ -21,7 +21,7 @@ from rig.wire.fault_text import clean_line, read_fault
 from rig.wire.faults import error_in_payload, filtered_category, first_choice
 from rig.wire.finish import ending, finish_reason, finish_word
 from rig.wire.other_apis import other_api
-from rig.wire.payload import parse_json
+from rig.wire.payload import is_parsed_array, is_parsed_object, parse_json
 from rig.wire.salvaged import read_text_calls, unread_call
 from rig.wire.usage import read_usage, usage_in
 
@@ -85,10 +85,12 @@ def read_completion(
         TruncatedToolCallError: it ends in the middle of a call that came as text.
         ProtocolError: it is not a chat completion, or a call that came as text can't be made.
     """
-    fault = error_in_payload(payload)
-    if fault is not None:
-        raise fault
-    choice = _only_choice(payload, body)
+    choice = _plain_choice(payload)
+    if choice is None:
+        fault = error_in_payload(payload)
+        if fault is not None:
+            raise fault
+        choice = _only_choice(payload, body)
     message = _message(choice)
     content = read_content(message.get("content"))
     calls = _calls(choice, message, content, body)
@@ -201,6 +203,19 @@ def _kind_of_text(body: bytes) -> str:
     return "event_stream" if head.startswith(_EVENT_STARTS) else "not_json"
 
 
+def _plain_choice(payload: Mapping[str, object]) -> Mapping[str, object] | None:
+    """The choice of an answer that has one, and nothing that could tell of a fault; None of any other."""
+    choices = payload.get("choices")
+    if not is_parsed_array(choices) or len(choices) != 1:
+        return None
+    choice = choices[0]
+    if not is_parsed_object(choice) or choice.get("error") or choice.get("index"):
+        return None
+    if payload.get("error") or payload.get("object") == "error" or "base_resp" in payload:
+        return None
+    return choice
+
+
 def _only_choice(payload: Mapping[str, object], body: bytes) -> Mapping[str, object]:
     """Choice 0.
 
@@ -262,6 +277,8 @@ def _calls(
 ) -> Calls:
     """The calls from the first place that has any: the message, the choice, the content's parts."""
     calls = read_calls(message, seed=body)
+    if calls.calls:
+        return calls
     for elsewhere in (choice.get("tool_calls"), content.calls):
         if elsewhere and not calls.calls:
             found = read_calls({"tool_calls": elsewhere}, seed=body)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from rig.messages import MAX_COUNT, Usage, as_object, read_count
+from rig.wire.payload import is_parsed_object
 from rig.wire.spelling import snake_case
 
 _OURS: Final = frozenset({
@@ -50,6 +51,8 @@ def usage_in(*wires: Mapping[str, object]) -> object:
     Args:
         wires: the objects that may hold it, the likeliest first: the answer, its choice.
     """
+    if usage := wires[0].get("usage"):
+        return usage
     for wire in wires:
         nested = (as_object(wire.get(name)) for name in _NESTING)
         for holder in (wire, *(one for one in nested if one is not None)):
@@ -80,23 +83,29 @@ def _counters(wire: Mapping[str, object]) -> dict[str, object]:
 
 def _plain_counts(wire: Mapping[str, object]) -> dict[str, object] | None:
     """The counts of a usage as OpenAI defines it, a sixth of the work of `Usage.of`; None for any other."""
-    if not wire.keys() <= _PLAIN:
+    prompt, completion, total = map(wire.get, _COUNTERS)
+    read, written = wire.get(_DETAILS[0]) or _NOTHING, wire.get(_DETAILS[1]) or _NOTHING
+    if not (
+        type(prompt) is int
+        and type(completion) is int
+        and type(total) is int
+        and is_parsed_object(read)
+        and is_parsed_object(written)
+        and wire.keys() <= _PLAIN
+        and read.keys() <= _PLAIN_DETAILS
+        and written.keys() <= _PLAIN_DETAILS
+        and 0 < prompt <= MAX_COUNT
+        and 0 < completion <= MAX_COUNT
+        and 0 < total <= MAX_COUNT
+    ):
         return None
-    prompt, completion, total = [read_count(wire.get(name)) for name in _COUNTERS]
-    read, written = [as_object(wire.get(name) or _NOTHING) for name in _DETAILS]
-    if read is None or written is None:
-        return None
-    if not (read.keys() <= _PLAIN_DETAILS and written.keys() <= _PLAIN_DETAILS):
-        return None
-    cached = read_count(read.get("cached_tokens"))
-    reasoning = read_count(written.get("reasoning_tokens"))
     return {
         "prompt_tokens": prompt,
         "completion_tokens": completion,
-        "total_tokens": total or prompt + completion,
-        "cached_tokens": cached,
-        "reasoning_tokens": reasoning,
-        "reported": bool(prompt or completion or total or cached or reasoning),
+        "total_tokens": total,
+        "cached_tokens": read_count(read.get("cached_tokens")),
+        "reasoning_tokens": read_count(written.get("reasoning_tokens")),
+        "reported": True,
     }
 
 
@@ -114,10 +123,11 @@ def read_usage(usage: object, timings: object = None, *, latency_s: float = 0.0)
     wire, told = as_object(usage) or {}, as_object(timings) or {}
     times: dict[str, object] = {
         "latency_s": latency_s,
-        "prompt_s": _seconds(told.get("prompt_ms")),
-        "generation_s": _seconds(told.get("predicted_ms")),
+        "prompt_s": _seconds(told.get("prompt_ms")) if told else None,
+        "generation_s": _seconds(told.get("predicted_ms")) if told else None,
     }
-    if (plain := _plain_counts(wire)) is not None:
+    plain = _plain_counts(wire)
+    if plain is not None:
         read = Usage.made(**plain, **times)
     else:
         read = Usage.of({**_counters(wire), **times})

@@ -1,5 +1,5 @@
 from rig.text.salvage.gate import _MARK_CHARS
-from rig.text.salvage.table import ALL, BY_MARK, DIALECTS, MAX_MARK_CHARS
+from rig.text.salvage.table import ALL, BY_MARK, DIALECTS, MAX_MARK_CHARS, SIGNS
 
 MARKS = [mark for dialect in ALL for mark in dialect.marks]
 
@@ -15,6 +15,10 @@ def test_no_mark_is_longer_than_what_is_held_back_for_it() -> None:
 def test_every_mark_begins_with_a_character_the_gate_stops_at_or_with_a_word() -> None:
     odd = [mark for mark in MARKS if not _MARK_CHARS.match(mark) and not mark[0].isalpha()]
     assert odd == []
+
+
+def test_every_mark_holds_a_sign() -> None:
+    assert [mark for mark in MARKS if SIGNS.search(mark) is None] == []
 
 
 def test_a_longer_mark_is_read_by_the_dialects_of_its_beginnings_too() -> None:

@@ -19,7 +19,7 @@ from rig.text.salvage.fences import fenced_only
 from rig.text.salvage.offer import Offer
 from rig.text.salvage.scanner import Scan, end_of_tail, read_at, scan_text
 from rig.text.salvage.source import Source
-from rig.text.salvage.table import MARKS, NATIVE, NATIVE_MARKS
+from rig.text.salvage.table import MARKS, NATIVE, NATIVE_MARKS, SIGNS
 from rig.text.stop_tokens import strip_stop_token
 
 _STAND_INS: Final = range(0xE000, 0xF900)
@@ -44,7 +44,10 @@ def salvage(text: str, tools: Sequence[OfferedTool], *, separated: bool = False)
     apart = strip_orphan_closer(text) if separated else _without_thoughts(text, offer)
     if not offer:
         return Salvaged(text=apart.text, reasoning=apart.reasoning)
-    scan = _scan(strip_stop_token(apart.text), offer)
+    shown = strip_stop_token(apart.text).strip()
+    if shown and SIGNS.search(shown) is None:
+        return Salvaged(text=shown, reasoning=apart.reasoning)
+    scan = _scan(shown, offer)
     if not scan.text and not scan.calls and not scan.problem and _ends_in(text, apart.reasoning):
         found = salvage_thought(apart.reasoning, tools)
         if found.calls:
