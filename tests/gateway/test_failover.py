@@ -60,6 +60,10 @@ CASES: dict[str, tuple[Situation, object]] = {
     "after twice the pause": (after(BAD, visit=Visit(failures=1, in_a_row=1, failures_5xx=1)), 1.0),
     "then another": (after(BAD, visit=Visit(failures=2, in_a_row=2, failures_5xx=2)), ""),
     "not where the circuit is open": (after(BAD, health=Health(state="cooling", until=NOW + 5)), ""),
+    "one that tried an endpoint goes to another": (after(LIMITED, health=BUSY, trial=True), ""),
+    "but not when it has waited for it": (
+        after(LIMITED, health=BUSY, trial=True, visit=Visit(failures=1, in_a_row=1)), 2.0,
+    ),
     "a lost connection is repeated": (after(UpstreamError("", reason="reset")), 0.5),
     "a 429 as long as it asks": (after(LIMITED, health=BUSY), 2.0),
     "not beyond patience": (after(LIMITED, health=replace(BUSY, until=NOW + 6)), ""),

@@ -112,6 +112,17 @@ def test_requests_that_fail_during_the_pause_do_not_lengthen_it() -> None:
     assert after(open_circuit, REFUSED, NOW + 1).state == "down"
 
 
+def test_a_dead_endpoint_is_never_asked_in_a_tight_loop() -> None:
+    hasty = RetryPolicy(initial_s=0, jitter=0)
+    health, pauses = Health(), []
+    for _ in range(20):
+        then = failed(health, "unreachable", REFUSED, now=NOW, policy=POLICY, retry=hasty)
+        pauses.append(then.until - NOW)
+        health = replace(then, until=0)
+    assert sum(pauses) > 100
+    assert max(pauses) == POLICY.max_cooling_s
+
+
 def test_jitter_only_lengthens_a_pause() -> None:
     assert after(HEALTHY, REFUSED, random=0.999).until == pytest.approx(NOW + 0.6, abs=0.01)
 

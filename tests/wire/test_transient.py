@@ -154,6 +154,7 @@ RIG: dict[str, tuple[RigError, str]] = {
     "a reply that the server calls failed": (cut("failed", "half"), UNAVAILABLE),
     "busy on another status": (RateLimitedError("busy", status=503), BUSY),
     "refused": (UpstreamError("no", reason="connect_refused"), REFUSED),
+    "nobody of a pool": (UpstreamError("no", reason="no_endpoint"), UNAVAILABLE),
     "no name": (UpstreamError("no", reason="dns"), TRANSPORT),
     "reset": (UpstreamError("no", reason="reset"), RESET),
     "ended": (UpstreamError("no", reason="eof"), ENDED),

@@ -80,12 +80,14 @@ class Failure:
         error: the failure.
         fault: its kind.
         event: what it changed about the endpoint, None for nothing.
+        trial: it tried an endpoint that had been left alone.
     """
 
     line: Line
     error: RigError
     fault: Fault
     event: EndpointChanged | None
+    trial: bool = False
 
 
 class Call:
@@ -160,12 +162,13 @@ class Call:
                 self._stay = None
                 return seat
 
-    def failed_at(self, line: Line, error: RigError) -> Failure:
+    def failed_at(self, line: Line, error: RigError, *, trial: bool = False) -> Failure:
         """Note that a request failed, before its seat is left, so that whoever is next knows.
 
         Args:
             line: the endpoint.
             error: the failure.
+            trial: it tried an endpoint that had been left alone.
         """
         fault = fault_of(error)
         if fault == "overflow":
@@ -179,7 +182,7 @@ class Call:
             retry=self._retry,
             random=_random(),
         )
-        return Failure(line, error, fault, event)
+        return Failure(line, error, fault, event, trial)
 
     def answered_at(
         self, line: Line, since: float | None, *, complete: bool = True
@@ -247,6 +250,7 @@ class Call:
                 now=now,
                 elapsed_s=now - self.began,
                 attempts=self.attempts,
+                trial=failure.trial,
                 begun=begun,
                 restarts=self._restarts,
                 greedy=self._errand.greedy,
@@ -271,7 +275,7 @@ class Call:
             try:
                 answer = await send(line)
             except RigError as error:
-                return self.failed_at(line, error)
+                return self.failed_at(line, error, trial=seat.trial)
             event = self.answered_at(line, since)
         await self.tell(event)
         return answer
@@ -357,6 +361,7 @@ class Call:
             if listener is not None:
                 event_listener.reset(listener)
         if anyio.current_time() >= deadline:
+            late.attempts = self.attempts
             raise self._out_of_time() if self._failure or resting else late
         return None
 

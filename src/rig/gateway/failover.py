@@ -2,7 +2,7 @@
 
 | fault | what follows |
 |---|---|
-| limited, failing, broken | the same endpoint again after a pause, `retries` times; then another |
+| limited, failing, broken | the same endpoint again after a pause, `retries` times; then another. Another at once where this one was just tried after a pause |
 | full, loading, unreachable | another; where there is none, the same once its pause is over |
 | silent, garbled, quota, missing, overflow | another, and never this one again for this request |
 | final, ours | the error: it would be the same everywhere |
@@ -59,6 +59,7 @@ class Situation:
         now: the event loop's clock.
         elapsed_s: seconds since the call began, waits for slots left out.
         attempts: requests in all, this one included.
+        trial: it tried an endpoint that had been left alone.
         begun: something of the reply had been handed out.
         restarts: how often such a reply was begun anew.
         greedy: the request is at temperature 0: a plain 500 that came before would come again.
@@ -72,6 +73,7 @@ class Situation:
     now: float
     elapsed_s: float = 0.0
     attempts: int = 1
+    trial: bool = False
     begun: bool = False
     restarts: int = 0
     greedy: bool = False
@@ -165,6 +167,8 @@ def _is_repeated_here(
 ) -> bool:
     """Whether the same endpoint is asked again before any other is looked for."""
     if visit.excluded or situation.begun or situation.fault not in _REPEATED:
+        return False
+    if situation.trial and visit.in_a_row == 1:
         return False
     if situation.health.state == "cooling" or visit.in_a_row > policy.retries:
         return False

@@ -22,21 +22,22 @@ class Seat:
 
     Attributes:
         line: the endpoint.
+        trial: it tries an endpoint that was left alone.
     """
 
-    __slots__ = ("_floor", "_held", "_trial", "line")
+    __slots__ = ("_floor", "_held", "line", "trial")
 
     def __init__(self, floor: "Floor", line: Line, *, trial: bool) -> None:
         self._floor = floor
         self.line = line
-        self._trial = trial
+        self.trial = trial
         self._held = True
 
     def leave(self) -> None:
         """Count no more, and let somebody else on. Leaving twice does nothing."""
         if self._held:
             self._held = False
-            self.line.give(trial=self._trial)
+            self.line.give(trial=self.trial)
             self._floor.offer()
 
     def __enter__(self) -> Self:

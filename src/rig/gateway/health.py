@@ -26,6 +26,10 @@ QUOTA_S: Final = 300.0
 """Seconds an account without quota is left alone. Quotas come back by the hour or by hand; five minutes
 cost an answer of a few bytes each."""
 
+MIN_PAUSE_S: Final = 0.01
+"""Seconds of the shortest first pause, whatever `RetryPolicy.initial_s` says: a dead endpoint that is alone
+must not be asked in a tight loop until the budget is spent."""
+
 LATENCY_WEIGHT: Final = 0.3
 """Share of the newest measurement in the average time to the first byte: five requests after a change
 five sixths of the old value are forgotten."""
@@ -158,7 +162,7 @@ def _after(
             reason=fault,
         )
 
-    short_s = doubled(retry.initial_s, health.rests, policy.max_cooling_s)
+    short_s = doubled(max(retry.initial_s, MIN_PAUSE_S), health.rests, policy.max_cooling_s)
     long_s = doubled(policy.cooling_s, health.rests, policy.max_cooling_s)
     failures = health.failures + 1
     match fault:

@@ -110,7 +110,7 @@ class PoolStream:
             since = self._call.sent_to(line)
             stream = await self._entered(block, line)
             if isinstance(stream, RigError):
-                return self._call.failed_at(line, stream)
+                return self._call.failed_at(line, stream, trial=seat.trial)
             event = self._call.answered_at(line, since, complete=False)
             await self._call.tell(event)
             opened = True

@@ -89,6 +89,7 @@ _NETWORK_FAULTS: Final = {
     "write_failed": RESET,
     "reset": RESET,
     "eof": ENDED,
+    "no_endpoint": UNAVAILABLE,  # of a pool
 }
 """By the reason of an `UpstreamError` without a status."""
 
