@@ -303,6 +303,20 @@ async def test_the_dearer_of_the_models_asked_and_answering_is_paid(
     assert shared.spent.cost == pytest.approx(cost)
 
 
+async def test_what_a_request_asks_by_the_way_needs_a_price_too() -> None:
+    inner = ScriptedModel("never")
+
+    class Router:
+        async def complete(self, _: ChatRequest, /) -> Reply:
+            with pytest.raises(BudgetExceededError) as caught:
+                await complete_paid(inner, request(model="other"))
+            return Reply(text=caught.value.reason, usage=took(1, 1))
+
+    shared = SharedBudget(Budget(cost=1000, prices=LIST))
+    assert (await shared.complete(Router(), request(model="small"))).text == "cost"
+    assert inner.requests == []
+
+
 async def test_prices_without_a_limit_only_count() -> None:
     shared = SharedBudget(Budget(prices=LIST))
     model = ScriptedModel(*[Reply(text="a", usage=took(1, 1))] * 2)

@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from rig import (
+    Budget,
     ChatOptions,
     ChatRequest,
     Client,
@@ -107,6 +108,20 @@ async def test_a_small_model_that_fails_fails_no_run() -> None:
     result, told = await run(router(model), "Hm?")
     assert (asked(model), result.text) == (["tiny", "small"], "Hello.")
     assert told[0] == RouteFellBack(reason="classifier_failed", wanted="tiny", used="chat")
+
+
+async def test_what_the_small_model_costs_is_paid_out_of_the_budget_of_the_run() -> None:
+    result, _ = await run(
+        router(ScriptedModel(POETRY, "Roses are red.")), "roses, please", budget=Budget(calls=5)
+    )
+    assert result.text == "Roses are red."
+    assert result.spent.calls == 2
+
+
+async def test_a_budget_with_nothing_to_spare_does_without_the_small_model() -> None:
+    model = ScriptedModel("Roses are red.")
+    result, _ = await run(router(model), "roses, please", budget=Budget(calls=1))
+    assert (result.text, asked(model)) == ("Roses are red.", ["small"])
 
 
 async def test_without_a_small_model_nobody_is_asked() -> None:

@@ -92,6 +92,15 @@ class SharedBudget:
         """When the first of its clocks runs out, in the time of the event loop; they must have started."""
         return min(book.deadline_s for book in self._books)
 
+    def knows_price(self, model: str) -> bool:
+        """Whether the cost of asking a model can be told, wherever it is limited.
+
+        Args:
+            model: the model's name.
+        """
+        books = (book.budget for book in self._books)
+        return all(one.cost is None or one.price_of(model) is not None for one in books)
+
     def start(self) -> None:
         """Start its clock, and that of what it is a part of; the first run does it otherwise."""
         for book in self._books:
@@ -283,11 +292,17 @@ async def complete_paid(model: Model, request: ChatRequest) -> Reply:
         request: what to ask.
 
     Raises:
-        BudgetExceededError: it does not fit what the budget has free; it was not sent.
+        BudgetExceededError: it does not fit what the budget has free, or has no price where one is
+            needed; it was not sent.
         RigError: it failed.
     """
     payer = paid_by.get()
-    return await (model.complete(request) if payer is None else payer.complete(model, request))
+    if payer is None:
+        return await model.complete(request)
+    if not payer.knows_price(request.model):
+        error = out_of("cost")
+        raise error
+    return await payer.complete(model, request)
 
 
 class _Book:

@@ -7,6 +7,7 @@ from hashlib import sha256
 
 import anyio
 
+from rig.agent.ledger import complete_paid
 from rig.client.per_loop import PerLoop
 from rig.errors import InvalidRequestError, RigError
 from rig.events import RouteFallReason, event_listener, run_memory
@@ -176,7 +177,7 @@ class Classifier:
         event_listener.set(None)
         run_memory.set(None)
         try:
-            return await self._asked.complete(request)
+            return await complete_paid(self._asked, request)
         finally:
             event_listener.set(listener)
             run_memory.set(memory)
