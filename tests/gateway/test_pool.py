@@ -712,3 +712,39 @@ def test_a_pool_shows_names_and_nothing_else() -> None:
 def test_a_pool_needs_a_url_that_can_be_one() -> None:
     with pytest.raises(InvalidRequestError):
         Pool(["ftp://10.0.0.1"])
+
+
+@pytest.mark.parametrize(
+    ("listing", "expected"),
+    [
+        (answer(401, {"error": {"message": "no"}}), "ok"),
+        (faults.not_http(), "ok"),
+        (faults.reset_before_headers(), "other"),
+    ],
+    ids=["refused", "garbled", "reset"],
+)
+async def test_any_answer_to_the_small_question_is_a_sign_of_life(
+    listing: Answer, expected: str
+) -> None:
+    routes = {"/v1/models": listing}
+    backend = FakeBackend(faults.hang(), reply("ok"), routes=routes)
+    policy = PoolPolicy(cooling_s=0.01, max_cooling_s=0.01)
+    other = FakeBackend(repeat(reply("other")))
+    async with pool_of(backend, other, policy=policy, timeouts=Timeouts(first_byte_s=0.3)) as pool:
+        await pool.complete(HELLO)
+        await anyio.sleep(0.02)
+        assert (await pool.complete(HELLO)).text == expected
+
+
+async def test_a_model_that_no_tagged_endpoint_has_is_an_error_at_once() -> None:
+    described = [{"tags": ["a"], "models": ["m"]}, {"tags": ["b"], "models": ["n"]}]
+    async with pool_of(FakeBackend(), FakeBackend(), endpoints=described) as pool:
+        with pytest.raises(ModelNotFoundError):
+            await pool.tagged("b").complete(HELLO)
+
+
+async def test_where_nobody_counts_tokens_there_is_no_count() -> None:
+    backends = [FakeBackend(repeat(answer(404))), FakeBackend()]
+    async with pool_of(*backends, endpoints=[{}, {"models": ["n"]}]) as pool:
+        assert await pool.count_tokens("a b c") is None
+    assert backends[1].requests == []

@@ -24,7 +24,7 @@ from rig.gateway.endpoint import Endpoint, EndpointStatus, named
 from rig.gateway.floor import Floor
 from rig.gateway.line import Line
 from rig.gateway.policy import PoolPolicy
-from rig.gateway.pool_stream import PoolStream, with_latency
+from rig.gateway.pool_stream import Opener, PoolStream, with_latency
 from rig.model import ChatRequest, Reply, ReplyStream
 from rig.text.repetition import RepetitionGuard
 from rig.transport.http import MAX_RESPONSE_BYTES, Timeouts
@@ -209,13 +209,13 @@ class Pool(RunMixin):
     @asynccontextmanager
     async def _stream(self, request: ChatRequest) -> AsyncGenerator[ReplyStream]:
         named = self._named(request)
-        stream = PoolStream(
+        opener = Opener(
             self._call(_errand(named, self._tags)),
             lambda line: line.client.stream(_there(named, line)),
             self._policy.first_token_s,
         )
+        stream = PoolStream(opener, await opener.open())
         try:
-            await stream.begin()
             yield stream
         finally:
             await stream.aclose()

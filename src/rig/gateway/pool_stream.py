@@ -8,20 +8,37 @@ cancel scope is open while a caller's code runs, and errors are raised where no 
 import math
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Self
 
 import anyio
 
-from rig.errors import InvalidRequestError, RequestTimeoutError, RigError
+from rig.errors import RequestTimeoutError, RigError
 from rig.gateway.calling import Call, Failure
 from rig.gateway.floor import Seat
 from rig.gateway.line import Line
 from rig.model import Delta, Reply, ReplyStream
 
 
-class PoolStream:
-    """One reply while it arrives, as `rig.ReplyStream` has it, from whichever endpoint gives it.
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A stream that has begun.
+
+    Attributes:
+        line: the endpoint it comes from.
+        stream: the reply.
+        deltas: its deltas.
+        block: what is released when it is over: the request, and the seat.
+    """
+
+    line: Line
+    stream: ReplyStream
+    deltas: AsyncIterator[Delta]
+    block: AsyncExitStack
+
+
+class Opener:
+    """Asks until a reply has begun.
 
     Args:
         call: finds the endpoints.
@@ -35,91 +52,37 @@ class PoolStream:
         ask: Callable[[Line], AbstractAsyncContextManager[ReplyStream]],
         first_token_s: float | None,
     ) -> None:
-        self._call = call
+        self.call = call
         self._ask = ask
         self._first_token_s = math.inf if first_token_s is None else first_token_s
-        self._block = AsyncExitStack()
-        self._stream: ReplyStream | None = None
-        self._line: Line | None = None
-        self._deltas: AsyncIterator[Delta] | None = None
-        self._retraction: Delta | None = None
-        self._over = False
-        self._error: RigError | None = None
 
-    @property
-    def text(self) -> str:
-        """The visible text of the deltas so far, without what was retracted."""
-        if self._retraction is not None:
-            return self._retraction.retracted
-        return self._stream.text if self._stream is not None else ""
-
-    def reply(self) -> Reply:
-        """The whole reply, once the last delta was handed out: the one that came to its end.
-
-        Raises:
-            InvalidRequestError: the stream has not ended yet, or was left before it had.
-            RigError: what ended it.
-        """
-        if self._error is not None:
-            raise self._error
-        if self._stream is None:
-            raise InvalidRequestError(
-                "the reply is not complete: iterate over its stream to the end before asking for it"
-            )
-        return with_latency(self._stream.reply(), self._call)
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> Delta:
-        while not self._over:  # bounded by PoolPolicy.restarts
-            if self._retraction is not None:
-                retraction, self._retraction = self._retraction, None
-                return retraction
-            outcome = await self._next()
-            if isinstance(outcome, Delta):
-                return outcome
-            if outcome is None:
-                await self._end()
-            else:
-                await self._begin_anew(outcome)
-        raise StopAsyncIteration
-
-    async def begin(self) -> None:
+    async def open(self) -> Opened:
         """Ask until the first piece of a reply has come.
 
         Raises:
             RigError: nobody could answer.
         """
         while True:  # bounded as `Call.answer`
-            failure = await self._open(await self._call.seat())
-            if failure is None:
-                return
-            await self._call.failed(failure)
+            outcome = await self._open_at(await self.call.seat())
+            if isinstance(outcome, Opened):
+                return outcome
+            await self.call.failed(outcome)
 
-    async def aclose(self) -> None:
-        """The block was left: end the request, and count it no more."""
-        self._over = True
-        await self._block.aclose()
-
-    async def _open(self, seat: Seat) -> Failure | None:
-        """Ask one endpoint; its seat is kept until the stream is over. None when its reply has begun."""
+    async def _open_at(self, seat: Seat) -> Opened | Failure:
+        """Ask one endpoint; where its reply begins, its seat is kept until that is over."""
         line, block, opened = seat.line, AsyncExitStack(), False
         block.enter_context(seat)
         try:
-            since = self._call.sent_to(line)
+            since = self.call.sent_to(line)
             stream = await self._entered(block, line)
             if isinstance(stream, RigError):
-                return self._call.failed_at(line, stream, trial=seat.trial)
-            event = self._call.answered_at(line, since, complete=False)
-            await self._call.tell(event)
+                return self.call.failed_at(line, stream, trial=seat.trial)
+            await self.call.tell(self.call.answered_at(line, since, complete=False))
             opened = True
         finally:
             if not opened:
                 await block.aclose()
-        self._block, self._line = block, line
-        self._stream, self._deltas = stream, aiter(stream)
-        return None
+        return Opened(line, stream, aiter(stream), block)
 
     async def _entered(self, block: AsyncExitStack, line: Line) -> ReplyStream | RigError:
         with anyio.move_on_after(self._first_token_s):
@@ -133,45 +96,91 @@ class PoolStream:
             reason="first_byte",
         )
 
+
+class PoolStream:
+    """One reply while it arrives, as `rig.ReplyStream` has it, from whichever endpoint gives it.
+
+    Args:
+        opener: begins it anew.
+        opened: the first one.
+    """
+
+    def __init__(self, opener: Opener, opened: Opened) -> None:
+        self._opener = opener
+        self._call = opener.call
+        self._opened = opened
+        self._over = False
+        self._error: RigError | None = None
+
+    @property
+    def text(self) -> str:
+        """The visible text of the deltas so far, without what was retracted."""
+        return self._opened.stream.text
+
+    def reply(self) -> Reply:
+        """The whole reply, once the last delta was handed out: the one that came to its end.
+
+        Raises:
+            InvalidRequestError: the stream has not ended yet, or was left before it had.
+            RigError: what ended it.
+        """
+        if self._error is not None:
+            raise self._error
+        return with_latency(self._opened.stream.reply(), self._call)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Delta:
+        while not self._over:  # bounded by PoolPolicy.restarts
+            outcome = await self._next()
+            if isinstance(outcome, Delta):
+                return outcome
+            if outcome is None:
+                await self._end()
+            elif shown := await self._begin_anew(outcome):
+                return Delta(retracted=shown)
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        """The block was left: end the request, and count it no more."""
+        self._over = True
+        await self._opened.block.aclose()
+
     async def _next(self) -> Delta | RigError | None:
         """The next delta, what broke the stream, or None at its end."""
-        if self._deltas is None:
-            return None
         try:
-            return await anext(self._deltas, None)
+            return await anext(self._opened.deltas, None)
         except RigError as error:
             return error
 
     async def _end(self) -> None:
         """The reply is whole."""
         self._over = True
-        event = None
-        if self._line is not None:
-            event = self._call.answered_at(self._line, None)
-        await self._block.aclose()
+        event = self._call.answered_at(self._opened.line, None)
+        await self._opened.block.aclose()
         await self._call.tell(event)
 
-    async def _begin_anew(self, error: RigError) -> None:
-        """The stream broke: have the whole reply from somebody else, and take back what was shown.
+    async def _begin_anew(self, error: RigError) -> str:
+        """The stream broke: have the whole reply from somebody else.
+
+        Returns:
+            The text that was shown, to be taken back.
 
         Raises:
             RigError: nobody gives it; what had come stands, and is on the error.
         """
-        line, broken = self._line, self._stream
-        if line is None or broken is None:
-            return
-        shown = broken.text
-        failure = self._call.failed_at(line, error)
+        shown = self._opened.stream.text
+        failure = self._call.failed_at(self._opened.line, error)
         try:
-            await self._block.aclose()
+            await self._opened.block.aclose()
             await self._call.failed(failure, begun=True)
-            await self.begin()
+            self._opened = await self._opener.open()
         except RigError as fault:
             fault.text = fault.text or shown
             self._error, self._over = fault, True
             raise
-        if shown:
-            self._retraction = Delta(retracted=shown)
+        return shown
 
 
 def with_latency(reply: Reply, call: Call) -> Reply:
