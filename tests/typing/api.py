@@ -10,10 +10,14 @@ from rig import (
     ChatRequest,
     Client,
     Delta,
+    Endpoint,
+    EndpointStatus,
     Gateway,
     GatewayFault,
     Message,
     Model,
+    Pool,
+    PoolPolicy,
     Reply,
     ReplyStream,
     RetryEvent,
@@ -166,6 +170,18 @@ def any_model_will_do(client: Client, scripted: ScriptedModel) -> list[Model]:
 
 def any_model_that_streams(client: Client, scripted: ScriptedModel) -> list[StreamingModel]:
     return [client, scripted]
+
+
+async def from_several(url: str, request: ChatRequest) -> list[Model]:
+    second = Endpoint(url, "key", models={"qwen3": "org/Qwen3"}, slots=4, priority=1, tags=("a",))
+    async with Pool([url, second], model="qwen3", policy=PoolPolicy(retries=0)) as pool:
+        assert_type(await pool.run("hi", max_tokens=9, output=City), RunResult[City])
+        assert_type(pool.endpoints, tuple[EndpointStatus, ...])
+        assert_type(pool.has_model("qwen3"), bool | None)
+        assert_type(pool.client("endpoint-1"), Client)
+        async with pool.tagged("a").stream(request) as replies:
+            assert_type(replies, ReplyStream)
+        return [pool, Router(pool, categories={}, default="qwen3")]
 
 
 async def by_worth(client: Client, request: ChatRequest) -> str:
