@@ -14,6 +14,7 @@ from rig.agent import calling
 from rig.agent.calling import CANCELLED, MAX_NAMES, ReadyCall, admit, execute
 from rig.agent.calls import MALFORMED as MALFORMED_ANSWER
 from rig.agent.calls import TRUNCATED as TRUNCATED_ANSWER
+from rig.agent.calls import TWICE
 from rig.agent.results import MAX_ERROR_CHARS
 from rig.agent.toolbox import Toolbox
 from rig.agent.tools import Tool, ToolContext, tool
@@ -150,6 +151,12 @@ GATE_TRUNCATED = [
     '```json\n{"path":"a.java",',
     "{'path':",
 ]
+GATE_TWICE = [
+    '{"path": "a.java", "path": "b.java", "content": "x"}',
+    '{"path": "a.java", "content": "x", "content": ""}',
+    "{'path': 'a.java', 'path': 'b.java', 'content': 'x'}",
+]
+
 GATE_MALFORMED = [
     '"hello"',
     "[1,2]",
@@ -217,6 +224,7 @@ async def test_the_gate_repairs_what_has_one_reading_and_tells_of_it(
     [
         *((text, TRUNCATED_ANSWER) for text in GATE_TRUNCATED),
         *((text, MALFORMED_ANSWER) for text in GATE_MALFORMED),
+        *((text, TWICE) for text in GATE_TWICE),
     ],
     ids=lambda text: text[:30],
 )
@@ -227,6 +235,18 @@ async def test_the_gate_runs_nothing_that_is_cut_or_has_no_reading(
     outcome = await answer([recording(ran)], "write_file", arguments)
     assert (outcome.content, outcome.executed, ran) == (told, False, [])
     assert outcome.call.arguments == arguments
+
+
+async def test_a_key_that_stands_twice_with_equal_values_is_told() -> None:
+    ran: list[Any] = []
+    outcome = await answer(
+        [recording(ran)], "write_file", '{"path": "a", "path": "a", "content": "x"}'
+    )
+    assert outcome.executed
+    assert (outcome.call.arguments, outcome.call.repairs) == (
+        '{"path": "a", "content": "x"}',
+        ("duplicate_key",),
+    )
 
 
 UNFIT = {

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from pydantic_core import from_json
 
 from rig.text.arguments import Arguments, ArgumentsKind, read_arguments
+from rig.text.json_repair import repair_json
 
 DATA = Path(__file__).parent.parent / "data" / "text"
 
@@ -128,6 +129,48 @@ MALFORMED = [
 )
 def test_anything_else_is_told_as_it_came(kind: ArgumentsKind, text: str) -> None:
     assert read_arguments(text) == Arguments(kind=kind, text=text)
+
+
+TWICE = {
+    "flat": ('{"a": 1, "a": 1}', '{"a": 1}'),
+    "inside": ('{"a": [{"b": "x", "b": "x"}]}', '{"a": [{"b": "x"}]}'),
+    "in a string": ('"{\\"a\\": 1, \\"a\\": 1}"', '{"a": 1}'),
+}
+
+
+@pytest.mark.parametrize(("text", "once"), TWICE.values(), ids=TWICE.keys())
+def test_a_key_named_twice_with_equal_values_is_told(text: str, once: str) -> None:
+    read = read_arguments(text)
+    assert (read.kind, read.text, read.repairs[-1]) == ("object", once, "duplicate_key")
+    assert not read.ambiguous
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": 1, "a": 2}', '{"a": {"b": 1, "b": 2}}', "{'a': 1, 'a': 2,}"]
+)
+def test_a_key_named_twice_with_different_values_has_two_readings(text: str) -> None:
+    read = read_arguments(text)
+    assert (read.kind, read.text, read.ambiguous) == ("malformed", text, True)
+
+
+APART = {
+    "a bracket too many": ('{"a": 1}}', "object", "hopeless"),
+    "two brackets too many": ('{"a": 1}]}', "object", "hopeless"),
+    "prose behind a closing fence": ('```json\n{"a": 1}\n```\nDone.', "malformed", "repaired"),
+    "prose without a fence": ('{"a": 1} done', "malformed", "hopeless"),
+    "another object": ('{"a": 1}{"b": 2}', "malformed", "hopeless"),
+    "another object behind a closing fence": ('```\n{"a": 1}\n```\n{"b": 2}', "malformed", "hopeless"),
+    "a comma too many": ('{"a": 1,}', "object", "repaired"),
+    "a fence": ('```json\n{"a": 1}\n```', "object", "repaired"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "kind", "repair"), APART.values(), ids=APART.keys())
+def test_arguments_and_texts_of_any_origin_differ_in_two_places(
+    text: str, kind: ArgumentsKind, repair: str
+) -> None:
+    """A bracket too many is debris of a call's field only; prose goes on only behind an answer."""
+    assert (read_arguments(text).kind, repair_json(text).kind) == (kind, repair)
 
 
 ANY = st.text() | st.lists(

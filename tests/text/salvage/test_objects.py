@@ -86,7 +86,7 @@ def test_data_is_no_call(text: str) -> None:
 
 
 SEARCH: dict[str, Any] = {"query": "x"}
-CALLS = (
+CALLS: tuple[tuple[str, str, dict[str, Any], tuple[str, ...]], ...] = (
     ('{"name":"now"}', "now", {}, ()),
     ('{"tool":"now"}', "now", {}, ()),
     ('{"name":"now","type":"function"}', "now", {}, ()),

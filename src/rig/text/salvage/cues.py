@@ -7,7 +7,7 @@ about to do it with is no cue: "Let me check the format of the file:".
 
 import re
 from collections.abc import Mapping
-from typing import Final, cast
+from typing import Final, Literal, cast
 
 CLAUSE_CHARS: Final = 160
 """Characters of the last clause that are looked at, and as many behind the call. Lead-ins are shorter."""
@@ -16,7 +16,7 @@ _WORD: Final = r"(?:[\w'\u2019\-]+[ \t]+)"
 
 _LATIN: Final = (
     # English
-    r"for (?:example|instance)|e\.g\.?|i\.e\.?|such as|(?:exactly |just )?like (?:this|so|that)|look(?:s|ed|ing)? (?:like|as follows)",
+    r"for (?:example|instance|reference|illustration|comparison)|in (?:this|that|the following) way|(?:eg|ex|bsp|ej)\b\.?(?=[\s:]*\Z)|e\.g\.?|i\.e\.?|such as|(?:exactly |just )?like (?:this|so|that)|look(?:s|ed|ing)? (?:like|as follows)",
     # German, French, Spanish, Portuguese, Italian, Dutch, Polish
     r"zum beispiel|beispielsweise|beispiel|z\.\s?b\.?|etwa so|(?:sieht|s\xe4he|sehen) so aus|so (?:sieht|s\xe4he|sehen)\b[^.\n]{0,30} aus|so auss(?:ehen|ieht)",
     r"par exemple|p\.\s?ex\.?|comme (?:ceci|cela|\xe7a|suit)",
@@ -40,8 +40,9 @@ _ALWAYS: Final = re.compile(
 
 _NOUNS: Final = (
     (
-        r"examples?|format|syntax|template|schema|sample|snippet|illustration|demonstration|placeholders?|pseudo-?code|"
-        r"options?|alternatives?|variants?|hypothetical(?:ly)?|imagine|suppose|pretend"
+        r"examples?|formats?|syntax|templates?|schemas?|samples?|snippets?|illustrations?|demonstrations?|placeholders?|pseudo-?code|"
+        r"options?|alternatives?|variants?|hypothetical(?:ly)?|imagine|suppose|pretend|(?:valid|typical|possible|proper|well-formed|legal) (?:tool |function )?calls?|"
+        r"how (?:to|you|one|a|the|it|they|tools?|calls?)|what (?:a|the) [\w ]{0,20}calls?"
     ),
     r"beispiele?|vorlage|muster|formate?|variante|angenommen",
     r"exemples?|mod\xe8le|syntaxe|variante",
@@ -50,15 +51,19 @@ _NOUNS: Final = (
     r"esempio|esempi|formato|sintassi|voorbeeld|formaat|przyk\u0142ad(?:y|em)?|\xf6rnek|\xf6rne\u011fin",
 )
 _NOUNS_OTHER: Final = (
+    "\u4f8b(?:\u3092|\u3067\u3059|\u3068\u3057\u3066|\u306f|\u306e)",
     "\u793a\u4f8b|\u4f8b\u5b50|\u8303\u4f8b|\u6837\u4f8b|\u683c\u5f0f|\u6a21\u677f|\u8bed\u6cd5",
     "\u5f62\u5f0f|\u66f8\u5f0f|\u30d5\u30a9\u30fc\u30de\u30c3\u30c8|\u30b5\u30f3\u30d7\u30eb|\u69cb\u6587",
     r"\u043f\u0440\u0438\u043c\u0435\u0440\w*|\u0444\u043e\u0440\u043c\u0430\u0442\w*|\u043e\u0431\u0440\u0430\u0437\u0435\u0446|\u0448\u0430\u0431\u043b\u043e\u043d\w*|\u0441\u0438\u043d\u0442\u0430\u043a\u0441\u0438\u0441\w*",
     "\uc608\uc2dc|\ud615\uc2dd|\u0645\u062b\u0627\u0644|\u0909\u0926\u093e\u0939\u0930\u0923",
 )
+_USES: Final = r"(?:call|calls|output|write|use|emit|run|execute|send|produce|generate|print|invoke|type|issue|submit|include)"
 _SPOKEN: Final = (
     (
         r"says?|said|reads|wrote|writes|contains?|contained|containing|states?|stated|quotes?|quoted|returned|shows|showed|shown|"
-        r"prints?|printed|message|logged|reported|received|replied|responded|sent|(?:asked|told|tells|asks|wants?) (?:me|you|us) to|"
+        r"prints?|printed|message|logged|reported|received|replied|responded|answered|sent|outputs?|outputted|emitted|generated|produced|"
+        rf"(?:asked|told|tells?|asks?|wants?|instructs?|orders?) (?:[\w\-]+ ){{1,3}}to {_USES}|"
+        r"^\W{0,4}(?:from|in|inside|per|on) (?:the|this|that|a|an|your|its|their) (?:[\w\-]+ ){0,2}(?:page|document|file|log|logs|email|website|article|docs|documentation|readme|transcript|history|prompt)|"
         r"was told to|tried to|embedded|injected|according to|"
         r"(?:found|appears?|appeared|saw|seen|written|is|was) (?:[\w\-]+ ){0,2}in (?:the|this|that|a|an|your|its|their) (?:[\w\-]+ ){0,2}"
         r"(?:page|document|file|log|logs|email|website|article|comments?|docs|documentation|readme|message|transcript|history|prompt|code)"
@@ -76,7 +81,6 @@ _NOUN: Final = re.compile(
 )
 """What shows in a clause that does not say what the model is about to do."""
 
-_USES: Final = r"(?:call|calls|output|write|use|emit|run|execute|send|produce|generate|print|invoke|type|issue|submit|include)"
 _NEGATED: Final = (
     (
         rf"(?:never|do not|don['\u2019]t|must not|mustn['\u2019]t|should not|shouldn['\u2019]t|cannot|can['\u2019]t|may not|won['\u2019]t|"
@@ -96,9 +100,11 @@ _NEGATED_OTHER: Final = (
     "\u3057\u306a\u3044\u3067|\u306a\u3044\u3067\u304f\u3060\u3055\u3044|\u6c7a\u3057\u3066|\u3057\u3066\u306f\u3044\u3051\u306a",
     r"\u043d\u0438\u043a\u043e\u0433\u0434\u0430|\u043d\u0435 (?:\u0432\u044b\u0437\u044b\u0432\u0430\w*|\u0432\u044b\u0432\u043e\u0434\u0438\w*|\u043f\u0438\u0448\u0438\w*|\u0438\u0441\u043f\u043e\u043b\u044c\u0437\u0443\w*|\u043e\u0442\u043f\u0440\u0430\u0432\u043b\u044f\w*)",
 )
+_LIGHTLY: Final = r"(?:also |then |just |simply |have |be )?"
 _OTHERS_DO: Final = (
-    rf"(?:you|one|they|people|models?|users?|someone|somebody|we|i|it|he|she|agents?|assistants?)[ \t]+(?:(?:can|could|would|should|"
-    rf"may|might|must|have to|had to|need to|ought to)[ \t]+(?:also |then |just |simply |have |be )?{_USES}(?:ed|d|ing)?)\b"
+    rf"(?:we|i)[ \t]+(?:could|would|might)[ \t]+{_LIGHTLY}{_USES}(?:ed|d|ing)?"
+    rf"|(?!(?:i|we|and|then|so)[ \t])[\w\-]{{1,24}}[ \t]+(?:can|could|would|should|may|might|must|have to|had to|need to|ought to)"
+    rf"[ \t]+{_LIGHTLY}{_USES}(?:ed|d|ing)?\b"
     rf"|to (?:search|look|use it|call it|find|get|do|read|make|invoke|test|try)\b[^.,;:\n]{{0,60}},[ \t]*(?:just |simply |please )?{_USES}\b"
     rf"|(?:would|could|might) (?:be|{_USES}|have)\b|if (?:you|i|we|one|it)\b|w\xfcrde|k\xf6nnte|serait|pourrait|ser\xeda|podr\xeda|seria|poderia"
 )
@@ -110,7 +116,7 @@ _HINDERED: Final = re.compile(
 _INTENDS: Final = re.compile(
     r"\b(?:i['\u2019]ll|i will|i['\u2019]m going to|i am going to|let me|let['\u2019]s|let us|i need to|i must|i should|i have to|i want to|"
     r"i(?:['\u2019]d| would) like to|i(?:['\u2019]m| am) (?:calling|using|running|checking|searching|looking|reading)|next|now|first|so i|"
-    r"here (?:is|are)(?: the| a| my| your)?(?: [\w\-]+){0,3} (?:calls?|request))\b"
+    r"here (?:is|are) (?:the|a|an|my|your|two|three)(?: (?!how\b)[\w\-]+){0,3} (?:calls?|request))\b"
     r"|^\W{0,4}(?:calling|searching|looking|checking|using|fetching|getting|reading|running|retrieving|querying|invoking|executing|"
     r"opening|updating|creating|writing|sure|okay|ok|alright|certainly|of course)\b"
     r"|\b(?:ich (?:werde|rufe|suche|pr\xfcfe|schaue|lese)|lass mich|je vais|j['\u2019]appelle|voy a|vamos a|d\xe9jame|d\xe9jeme|"
@@ -120,19 +126,19 @@ _INTENDS: Final = re.compile(
 )
 _EXPLAINS: Final = re.compile(
     r"\b(?:show|give|illustrate|demonstrate|explain|describe|provide|present|quote|repeat|copy|paste|list|document|teach|imagine|"
-    r"zeige|erkl\xe4re|montrer|expliquer|mostrar|explicar|\u043f\u043e\u043a\u0430\u0436\u0443)\b",
+    r"zeige|erkl\xe4re|montrer|expliquer|mostrar|explicar|\u043f\u043e\u043a\u0430\u0436\u0443)\b|\u793a|\u6f14|\u4e3e|\u7ed9\u51fa|\u89e3\u91ca|\u8aac\u660e",
     re.IGNORECASE,
 )
 _CLAUSE_END: Final = re.compile(
     r"(?<!\be\.g)(?<!\bi\.e)(?<!\bz\.B)[.!?\u2026](?=\s)|[\u3002\uff01\uff1f]|\n[ \t\r]*\n"
 )
 _LABEL: Final = re.compile(
-    r"(?:^|\n)[\W\d_]{0,8}(?:wrong|right|correct|incorrect|bad|good|valid|invalid|before|after|expected|actual|input|usage|falsch|richtig|"
+    r"(?:^|\n)[\W\d_]{0,8}(?:wrong|right|correct|incorrect|bad|good|valid|invalid|before|after|expected|actual|(?:\w+ )?(?:input|output|body|results?)|usage|test|explain|translate|summari[sz]e|paraphrase|debug|note|warning|caution|falsch|richtig|"
     r"incorrecto|incorreto|faux|\u9519\u8bef|\u6b63\u786e|\u274c|\u2705|\u2717|\u2713)[^\w]{0,8}\Z",
     re.IGNORECASE,
 )
 _POINTING: Final = re.compile(
-    r"\b(?:here|this|that|these|those|following|below|above|hier|folgend\w*|voici|ceci|aqu\xed|aqui|este|esto|isto)\b",
+    r"\b(?:here|this|that|these|those|following|below|above|hier|folgend\w*|voici|ceci|aqu\xed|aqui|este|esto|isto)\b|\u4ee5\u4e0b|\u4e0b\u9762|\u6b21\u306e|\u3053\u308c|\u8fd9",
     re.IGNORECASE,
 )
 
@@ -150,7 +156,7 @@ CONNECTS: Final = re.compile(
     rf"\W{{0,8}}(?:{_OR}|and|und|et|y|e|\u0438|\u548c|\u3068)?\W{{0,8}}", re.IGNORECASE
 )
 _COMMENTS: Final = re.compile(
-    r"[\s\"'`*_(\[#/.\-]{0,12}"
+    r"[\s\"'`*_(\[#/.,^\u2014\u2013\-]{0,12}"
     r"(?:(?:this|that|these|those|it|which|the above|above|dies|das|ceci|c['\u2019]est|esto|eso|isto|isso|\u044d\u0442\u043e)\b[ \t]*"
     r"(?:is|was|are|were|would be|['\u2019]s|shows?|illustrates?|demonstrates?|represents?|looks?|ist|w\xe4re|est|es|\xe9|\u2014)?\b"
     r"[^.\n]{0,60}?\b(?:examples?|format|syntax|template|sample|schema|illustration|demonstration|placeholder|hypothetical|pseudo-?code|"
@@ -163,18 +169,16 @@ _COMMENTS: Final = re.compile(
     re.IGNORECASE,
 )
 
-_TAGS: Final = re.compile(
-    r"a|b|i|p|u|br|hr|li|[ou]l|t[dhr]|div|img|nav|pre|svg|body|code|font|form|h[1-6]|head|html|link|main|meta|span|style|table|"
-    r"tbody|thead|title|input|label|script|section|header|footer|button|article|aside|canvas|select|option|textarea|"
-    r"think|thinking|thought|tool_calls?"
-)
-"""Tags that a value may well be: it is no placeholder."""
-
 _PLACEHOLDER: Final = re.compile(
-    r"(?:\.{3,}|\u2026|<<?(?P<tag>[A-Za-z][\w \-./|]{0,60})>>?|\{{1,3}[A-Za-z_][\w \-.]{0,40}\}{1,3}|\$\{[A-Za-z_]\w{0,40}\}|"
-    r"\[(?:your |the |insert |some |a |an )?[a-z][a-z_ ]{1,40}\]|(?:your|my|some)[_\-](?:[a-z]+[_\-]?){1,4}|YOUR_[A-Z_]{1,40}|"
-    r"<?(?:your|insert|enter|the) [a-z ]{1,40} here>?|x{3,8}|X{3,8}|foo ?bar|lorem ipsum|placeholder)"
+    r"(?P<dots>\.{3,}|\u2026|x{3,8}|X{3,8})|<<?(?P<tag>[A-Za-z][\w \-./|]{0,60})>>?|\{{1,3}(?P<brace>[A-Za-z_][\w \-.]{0,60})\}{1,3}"
+    r"|\$\{(?P<shell>[A-Za-z_]\w{0,60})\}|\[(?P<bracket>[A-Za-z][\w \-]{1,60})\]|(?P<plain>[A-Za-z_][\w \-]{1,60})"
 )
+_SLOTS: Final = frozenset(
+    {"query", "city", "name", "path", "file", "filename", "text", "value", "url", "id", "date", "term", "topic", "keyword", "keywords"}
+    | {"location", "number", "arg", "argument", "param", "parameter", "placeholder", "search", "user", "username", "email", "string"}
+    | {"here", "insert", "something", "country", "language", "question", "subject", "tool", "function", "place", "integer"}
+)  # fmt: skip
+"""Words of which one stands in a placeholder. Brackets alone make none: `<stdio.h>`, `[a-z]` and `{x}` are values."""
 
 MAX_PLACEHOLDER_CHARS: Final = 80
 """Characters of a value that may be a placeholder."""
@@ -218,25 +222,37 @@ def is_intended(before: str) -> bool:
     return _INTENDS.search(clause) is not None and not _EXPLAINS.search(clause)
 
 
-def placeholders(arguments: Mapping[str, object]) -> tuple[int, int]:
-    """How many values of arguments are placeholders, and how many there are.
+def is_template(arguments: Mapping[str, object], *, alone: bool) -> bool:
+    """Whether arguments are still to be filled in.
 
     Args:
         arguments: the arguments of a call.
+        alone: nothing stands beside the call: then all of its texts have to be placeholders. Among prose one
+            that names its own parameter (`"city": "<city>"`), or says "your", is enough.
     """
-    values = [
-        one
-        for value in arguments.values()
+    found = [
+        _placeholder(key, one)
+        for key, value in arguments.items()
         for one in (cast("list[object]", value) if isinstance(value, list) else [value])
+        if isinstance(one, str)
     ]
-    return sum(map(_is_placeholder, values)), len(values)
+    return bool(found) and (all(found) or ("own" in found and not alone))
 
 
-def _is_placeholder(value: object) -> bool:
-    if not isinstance(value, str) or len(value) > MAX_PLACEHOLDER_CHARS:
-        return False
-    found = _PLACEHOLDER.fullmatch(value.strip())
-    return found is not None and not _TAGS.fullmatch((found["tag"] or "-").lower().strip("/ "))
+def _placeholder(key: str, value: str) -> Literal["", "any", "own"]:
+    if len(value) > MAX_PLACEHOLDER_CHARS or not (found := _PLACEHOLDER.fullmatch(value.strip())):
+        return ""
+    if found["dots"]:
+        return "any"
+    inside = next(part for part in found.groups() if part)
+    words = re.findall(r"[a-z]+", inside.lower())
+    if words[:1] in (["your"], ["insert"], ["enter"]) and len(words) > 1:
+        return "own" if not found["plain"] or "_" in inside or words[-1] == "here" else ""
+    if found["plain"]:
+        return "any" if words == ["placeholder"] else ""
+    if set(key.lower().split("_")) & set(words):
+        return "own"
+    return "any" if _SLOTS & set(words) else ""
 
 
 def _last_clause(before: str) -> tuple[str, bool]:

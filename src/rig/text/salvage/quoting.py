@@ -179,9 +179,10 @@ def _read_inline(source: Source, start: int) -> Block | None:
 
 def _read_quote(source: Source, start: int) -> Block | None:
     """A line of a quotation."""
-    if not source.is_clear(start):
+    end = source.line_end(start)
+    if not source.is_clear(start) or not source.text[start:end].strip("> \t\r"):
         return None
-    return Block(end=source.line_end(start), plain=True)
+    return Block(end=end, plain=True)
 
 
 FENCE: Final = Dialect(name="fence", marks=("```", "~~~"), read=_read_fence)

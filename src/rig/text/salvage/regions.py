@@ -19,7 +19,7 @@ MAX_LOOKS: Final = 256
 
 _TOKEN: Final = re.compile(
     r"(?P<blank>\n[ \t\r]*(?=\n))"
-    r"|(?P<comment><!--|-->|<!\[CDATA\[|\]\]>|/\*|\*/|\{#|#\}|\{%|%\})"
+    r"|(?P<comment><!--|-->|<!\[cdata\[|\]\]>|/\*|\*/|\{#|#\}|\{%|%\})"
     r"|(?P<turn><\|(?:im_start|turn_start|start|from|role_start)\|>\s{0,4}(?P<role>[a-z]{2,16})"
     r"|<\|start_header_id\|>\s{0,4}(?P<header>[a-z]{2,16})|<(?:start_of_turn|turn)>\s{0,4}(?P<gemma>[a-z]{2,16})"
     r"|<[|\uff5c](?P<token>user|system|assistant|tool|tools|observation|ipython|environment|human|bot|model)[|\uff5c]>"
@@ -30,7 +30,8 @@ _TOKEN: Final = re.compile(
     r"|\\(?P<env>begin|end)[ \t]*\{(?P<environment>[a-z]+\*?)\}"
     r"|(?P<bb>\[(?P<bbslash>/?)(?P<bbname>[a-z]{1,20})(?:=[^\[\]\n]{0,80})?\])"
     r"|^[ \t]*(?:#\+|[-=*~<\[]{2,16}[ \t]*)(?P<part>begin|start|end)(?:[_ ]of)?[ \t_](?P<partname>[a-z][\w \t]{0,40}?)[ \t]*[-=*~>\]:]{0,16}[ \t\r]*$"
-    r"|(?P<triple>\"{3,}|'{3,})|(?P<ticks>`+)|(?P<rule>^(?:-{4,}|={4,}|\*{4,}|_{4,}|\.{4,})[ \t\r]*$)"
+    r"|(?P<triple>\"{3,}|'{3,})|(?P<ticks>`+)|(?P<rule>^[ \t]*(?:-{4,}|={3,}|\*{4,}|_{4,}|\.{4,}|:{3,}|\|{3,}|%{3,}|<{3,}|>{3,})[ \t]*(?:\w[\w \t]{0,40}(?:[-=*_.:|%<>]{3,})?)?[ \t\r]*$"
+    r"|^[ \t]*(?P<titled>-{3,}|\*{3,})[ \t]*\w[\w \t]{0,40}(?P=titled)[ \t\r]*$)"
     r"|(?P<quote>\")|(?P<open>[{\[(\u201c\u201e\u00ab\u2039\u300c\u300e\u300a\u2018])"
     r"|(?P<close>[}\])\u201d\u00bb\u203a\u300d\u300f\u300b])",
     re.MULTILINE,
@@ -39,6 +40,9 @@ _PAIRS: Final = {
     "}": "{", "]": "[", ")": "(", "\u201d": "\u201c\u201e", "\u00bb": "\u00ab", "\u203a": "\u2039",
     "\u300d": "\u300c", "\u300f": "\u300e", "\u300b": "\u300a",
 }  # fmt: skip
+_ALSO_CLOSES: Final = {"\u201c": "\u201e"}
+"""What opens in English and closes in German."""
+
 _IN_A_PARAGRAPH: Final = frozenset('("`\u201c\u201e\u00ab\u2039\u300c\u300e\u300a\u2018')
 """What a paragraph's end closes, since prose holds lone ones."""
 
@@ -108,9 +112,10 @@ class Regions:
 
     def _is_doubled(self, region: Region, start: int, end: int) -> bool:
         """Whether it is a bracket with nothing else in it: models double them (`{{"name": ..}}`)."""
-        if region.kind not in {"{", "["}:
-            return False
         text = self._text
+        before = text[region.start - 1 : region.start]
+        if region.kind not in {"{", "["} or before.isalnum() or before in {")", "]", "}", "_"}:
+            return False
         return not text[region.begin : start].strip("{[ \t\r\n") and not text[
             end : region.end
         ].strip("}] \t\r\n")
@@ -167,11 +172,14 @@ class _Finder:
             self._pair(_COMMENTS.get(token, token), match, opens=token not in _COMMENTS)
         elif kind == "close":
             self._close_any(_PAIRS[token], match)
+        elif kind == "open" and token in _ALSO_CLOSES and self.counts.get(_ALSO_CLOSES[token]):
+            self._close_any(_ALSO_CLOSES[token], match)
         elif kind == "open":
             self._open(token, match)
         else:  # what opens and closes is the same
             name = token if kind in {"ticks", "quote"} else token[:3]
-            name = f"rule {token.strip()}" if kind == "rule" else name
+            name = f"rule {token.lstrip()[0]}" if kind == "rule" else name
+            name = name.replace(">", "<")
             self._pair(name, match, opens=not self.counts.get(name))
 
     def _tag(self, match: re.Match[str]) -> None:

@@ -7,7 +7,7 @@ from typing import Final, cast
 from rig.text.json_builder import build_json
 from rig.text.salvage.blocks import Block
 from rig.text.salvage.calls import Problem, SalvagedCall
-from rig.text.salvage.cues import CONNECTS, placeholders
+from rig.text.salvage.cues import CONNECTS, is_template
 from rig.text.salvage.lines import Dumps
 from rig.text.salvage.message import read_message
 from rig.text.salvage.quoting import is_shown
@@ -82,14 +82,14 @@ def end_of_tail(text: str, start: int) -> int:
     return tail.end() if tail else start
 
 
-def _is_template(call: SalvagedCall) -> bool:
-    """Whether all arguments of a call are placeholders."""
-    found, total = placeholders(cast("dict[str, object]", build_json(call.arguments)))
-    return 0 < found == total
+def _is_template(call: SalvagedCall, *, alone: bool = True) -> bool:
+    """Whether the arguments of a call are placeholders."""
+    return is_template(cast("dict[str, object]", build_json(call.arguments)), alone=alone)
 
 
-def _has_placeholder(call: SalvagedCall) -> bool:
-    return placeholders(cast("dict[str, object]", build_json(call.arguments)))[0] > 0
+def _is_open(block: Block) -> bool:
+    """Whether a block was not read to its end, so that what stands in it may belong to what surrounds it."""
+    return (block.last and not block.calls) or (block.plain and block.unfinished and not block.zone)
 
 
 def _balanced(text: str, start: int, end: int) -> int:
@@ -204,7 +204,7 @@ class _Scanner:
             holes = [
                 (start, _balanced(source.text, start, block.end))
                 for start, block in blocks
-                if block.whole and block.end > start + 1 and (block.calls or not block.last)
+                if block.whole and block.end > start + 1 and not _is_open(block)
             ]
             self._regions = Regions(source.text, holes, source.offer.names)
             self._dumps = Dumps(source.text)
@@ -214,7 +214,7 @@ class _Scanner:
 
     def _is_filled_in_later(self, begin: int, behind: int, block: Block) -> bool:
         """Whether a call among prose has placeholders, or one alone in a form that is no model's own."""
-        if not any(map(_has_placeholder, block.calls)):
+        if not any(_is_template(call, alone=False) for call in block.calls):
             return False
         text = self._source.text
         if text[:begin].strip() or text[behind : self._end].strip():
