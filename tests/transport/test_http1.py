@@ -25,6 +25,7 @@ from rig.transport.http1 import (
     End,
     Head,
     ResponseReader,
+    read_plain,
 )
 
 STEPS = [1, 2, 3, 7, 100_000]
@@ -556,6 +557,49 @@ def test_a_head_that_comes_at_once_is_read_as_one_that_comes_in_pieces(raw: byte
     """One that is plain and whole is read in one go; a cut in its version rules that out."""
     whole, split = read([raw], close=True), read([raw[:at], raw[at:]], close=True)
     assert whole == split
+
+
+PLAIN = answer(b"Content-Type: application/json", b"Content-Length: 2", body=b"{}")
+
+
+@given(mutated_answers() | valid_answers().map(lambda made: made[0]))
+@example(PLAIN)
+def test_what_passes_for_plain_is_what_the_reader_reads(raw: bytes) -> None:
+    plain = read_plain(raw)
+    if plain is None:
+        return
+    head, body = plain
+    got = read([raw])
+    assert (got.status, got.headers, got.body) == (head.status, head.headers, body)
+    assert (got.ended, got.keep_alive, got.excess, got.error) == (True, True, b"", "")
+    assert got.events[0] == head
+
+
+NOT_PLAIN: dict[str, bytes] = {
+    "cut": PLAIN[:-1],
+    "one byte more": PLAIN + b"x",
+    "no length": answer(body=b"{}"),
+    "chunks": answer(b"Transfer-Encoding: chunked", body=b"0\r\n\r\n"),
+    "chunks and a length": answer(b"Transfer-Encoding: chunked", b"Content-Length: 2", body=b"{}"),
+    "two lengths": answer(b"Content-Length: 2", b"Content-Length: 2", body=b"{}"),
+    "a signed length": answer(b"Content-Length: +2", body=b"{}"),
+    "closing": answer(b"Content-Length: 2", b"Connection: close", body=b"{}"),
+    "an interim one": answer(b"Content-Length: 0", line=b"HTTP/1.1 100 Continue"),
+    "no content": answer(b"Content-Length: 0", line=b"HTTP/1.1 204 No Content"),
+    "an older version": answer(b"Content-Length: 2", line=b"HTTP/1.0 200 OK", body=b"{}"),
+    "a bare line feed": PLAIN.replace(b"json\r\n", b"json\n"),
+    "a folded header": PLAIN.replace(b"\r\nContent-L", b"\r\n Content-L"),
+    "a control character": PLAIN.replace(b"json", b"js\x00on"),
+    "a blank before the colon": PLAIN.replace(b"Length:", b"Length :"),
+    "too many headers": answer(*[b"A: 1"] * MAX_HEADERS, b"Content-Length: 0"),
+    "too long a head": answer(b"A: " + b"x" * MAX_HEAD_BYTES, b"Content-Length: 0"),
+}
+
+
+@pytest.mark.parametrize("raw", NOT_PLAIN.values(), ids=NOT_PLAIN)
+def test_what_a_rule_is_asked_about_is_not_plain(raw: bytes) -> None:
+    assert read_plain(PLAIN) is not None
+    assert read_plain(raw) is None
 
 
 pieces_of_http = st.lists(

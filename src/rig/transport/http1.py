@@ -17,7 +17,7 @@ before a violation in it was found.
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 from rig.errors import ProtocolError, StreamCutError
 
@@ -89,8 +89,7 @@ _SENTENCES: Final = {
 """Every `reason` of a ProtocolError from this file, and the sentence people read."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Head:
+class Head(NamedTuple):
     """Status line and fields of the final answer; interim answers are not shown.
 
     Attributes:
@@ -188,6 +187,42 @@ def _persists(headers: list[tuple[bytes, bytes]], version: bytes) -> bool:
     if b"close" in options:
         return False
     return version == b"1.1" or b"keep-alive" in options
+
+
+def read_plain(data: bytes) -> tuple[Head, bytes] | None:
+    """Read an answer that came at once and has nothing a rule would be asked about: most small ones.
+
+    Args:
+        data: the first bytes of an answer.
+
+    Returns:
+        Its head and its body, as `ResponseReader` would read them, with a connection that can carry
+        another request. None for every other answer, and for one that is to be refused: ask the reader.
+    """
+    found = _PLAIN_HEAD.match(data)
+    if found is None or found.end() > MAX_HEAD_BYTES:
+        return None
+    lines = found[4].split(_CRLF)
+    status, length = int(found[2]), -1
+    if len(lines) > MAX_HEADERS or status in _NO_CONTENT:
+        return None
+    headers: list[tuple[bytes, bytes]] = []
+    for line in lines[:-1]:
+        name, _, value = line.partition(b":")
+        name, value = name.lower(), value.strip(b" \t")
+        headers.append((name, value))
+        if name == b"content-length":
+            if length >= 0 or not value.isdigit() or len(value) > MAX_LENGTH_DIGITS:
+                return None
+            length = int(value)
+        elif name == b"transfer-encoding" or (
+            name == b"connection" and value.lower() != b"keep-alive"
+        ):
+            return None
+    if found.end() + length != len(data) or length < 0:
+        return None
+    head = Head(status, found[3] or b"", tuple(headers), found[1])
+    return head, data[found.end() :]
 
 
 class ResponseReader:

@@ -26,7 +26,7 @@ import httpx
 
 from rig.errors import InvalidRequestError, RequestTimeoutError, StreamCutError, UpstreamError
 from rig.transport.body import JoinedHeaders
-from rig.transport.http1 import Data, End, Event, Head, ResponseReader
+from rig.transport.http1 import Data, End, Event, Head, ResponseReader, read_plain
 from rig.transport.request import RequestHead, chunk, encode_head
 from rig.transport.sockets import Connection, connect, now
 from rig.transport.timeouts import Deadline
@@ -241,7 +241,7 @@ class PoolTransport(httpx.AsyncBaseTransport):
         )
         limits: Mapping[str, float | None] = request.extensions.get("timeout", {})
         connection = self._idle.take(origin) or await self._open(origin, limits.get("connect"))
-        exchange = self._begin(origin, connection)
+        exchange = _Exchange(self, origin, connection)
         exchange.read_s, exchange.write_s = limits.get("read"), limits.get("write")
         answer = await exchange.ask(head, body)
         return httpx.Response(
@@ -283,16 +283,9 @@ class PoolTransport(httpx.AsyncBaseTransport):
                 connection = await self._open(origin, connect_s)
         if connection is None:
             raise deadline.error()
-        exchange = self._begin(origin, connection)
+        exchange = _Exchange(self, origin, connection)
         exchange.deadline = deadline
         return PoolAnswer(exchange, await exchange.ask(head, body))
-
-    def _begin(self, origin: Origin, connection: Connection) -> "_Exchange":
-        """An exchange over a connection, which is in use from here on."""
-        self._in_use.add(connection)
-        return _Exchange(
-            connection, lambda keep, streamed: self._end(origin, connection, keep, streamed)
-        )
 
     async def _open(self, origin: Origin, timeout_s: float | None) -> Connection:
         tls = (self._verify or await _default_tls()) if origin.tls else None
@@ -304,7 +297,11 @@ class PoolTransport(httpx.AsyncBaseTransport):
             raise InvalidRequestError("the transport was closed while it connected")
         return connection
 
-    def _end(self, origin: Origin, connection: Connection, keep: bool, streamed: bool) -> None:
+    def begin(self, connection: Connection) -> None:
+        """Count a connection as in use; who calls this must call `end`."""
+        self._in_use.add(connection)
+
+    def end(self, origin: Origin, connection: Connection, *, keep: bool, streamed: bool) -> None:
         """Take a connection back: keep it for the next request, or close it."""
         self._in_use.discard(connection)
         if keep and not self._closed and connection.settled:
@@ -379,46 +376,53 @@ class _Exchange:
     """One request and its answer on one connection.
 
     Args:
-        connection: the connection, owned until `end` is called.
-        end: told once whether the connection may be kept, and whether the answer was a stream of events.
+        pool: gets the connection back, once, and is told what may become of it.
+        origin: where the connection leads to.
+        connection: in use from here on.
 
     Attributes:
         deadline: bounds every wait; None where httpx's time-outs do.
         over: the connection was given back.
+        whole: the body where all of it came with the head, None where more is to be read.
         read_s: seconds for each read where there is no deadline.
         write_s: seconds for each write.
     """
 
     __slots__ = (
         "_connection",
-        "_end",
         "_keep",
+        "_origin",
         "_pending",
+        "_pool",
         "_reader",
         "_streamed",
         "deadline",
         "over",
         "read_s",
+        "whole",
         "write_s",
     )
 
-    def __init__(self, connection: Connection, end: Callable[[bool, bool], None]) -> None:
+    def __init__(self, pool: PoolTransport, origin: Origin, connection: Connection) -> None:
+        self._pool = pool
+        self._origin = origin
         self._connection = connection
-        self._end = end
         self._keep = False
         self._pending: list[Event] = []
-        self._reader = ResponseReader()
+        self._reader: ResponseReader | None = None
         self._streamed = False
         self.deadline: Deadline | None = None
         self.over = False
+        self.whole: bytes | None = None
         self.read_s: float | None = None
         self.write_s: float | None = None
+        pool.begin(connection)
 
     async def ask(self, head: RequestHead, body: bytes | httpx.AsyncByteStream) -> Head:
         """Write the request and read the answer's head; the connection is closed when that fails."""
         try:
             await self.write(head, body)
-            return await self.read_head()
+            return await self.read_head(await self._receive("first_byte"))
         except BaseException:
             self.close()
             raise
@@ -453,23 +457,34 @@ class _Exchange:
         elif written != length:
             raise InvalidRequestError("the Content-Length header is not the size of the body")
 
-    async def read_head(self) -> Head:
-        """The answer's head; what came with it is kept for `read_data`."""
-        while not self._pending:
-            self._pending = await self._receive("first_byte")
-        answer = cast("Head", self._pending[0])  # it comes first, and once
-        self._streamed = _is_event_stream(answer)
-        self._end_if_complete()
-        return cast("Head", self._pending.pop(0))
+    async def read_head(self, data: bytes) -> Head:
+        """The answer's head; what came with it is kept for `read_data`.
 
-    def whole(self) -> bytes | None:
-        """The body where all of it came with the head, None where more is to be read."""
-        if not self.over:
-            return None
-        return b"".join([event.data for event in self._pending if isinstance(event, Data)])
+        Args:
+            data: what has come of it.
+        """
+        plain = read_plain(data)
+        if plain is not None:
+            head, self.whole = plain
+            self._streamed = _is_event_stream(head)
+            self._give_back(keep=self._keep)
+            return head
+        self._pending = self._read(data)
+        while not self._pending:
+            self._pending = self._read(await self._receive("first_byte"))
+        head = cast("Head", self._pending.pop(0))  # it comes first, and once
+        self._streamed = _is_event_stream(head)
+        self._end_if_complete()
+        if self.over:
+            self.whole = b"".join([part.data for part in self._pending if isinstance(part, Data)])
+            self._pending.clear()
+        return head
 
     async def read_data(self) -> bytes | None:
         """More of the body, None at its end."""
+        if self.whole is not None:
+            data, self.whole = self.whole, b""
+            return data or None
         while True:
             if self._pending:
                 event = self._pending.pop(0)
@@ -483,7 +498,7 @@ class _Exchange:
     async def _receive_body(self) -> list[Event]:
         fault: UpstreamError | None = None
         try:
-            return await self._receive("idle")
+            return self._read(await self._receive("idle"))
         except StreamCutError:
             raise
         except UpstreamError as error:
@@ -494,21 +509,29 @@ class _Exchange:
             "the server broke the connection before its answer was complete", reason="reset"
         )
 
-    async def _receive(self, phase: str) -> list[Event]:
-        """What the next bytes complete.
+    async def _receive(self, phase: str) -> bytes:
+        """The next bytes, none at the end of the connection.
 
         Raises:
             RequestTimeoutError: none came in time.
-            UpstreamError: the connection ended before any byte of an answer.
         """
         data = await self._connection.receive(RECEIVE_BYTES, self._until())
-        if data:
-            return self._reader.feed(data)
         if data is None:
             raise self._timed_out(phase)
-        if not self._reader.started:
+        return data
+
+    def _read(self, data: bytes) -> list[Event]:
+        """What the next bytes complete.
+
+        Raises:
+            UpstreamError: the connection ended before any byte of an answer.
+        """
+        reader = self._reader = self._reader or ResponseReader()
+        if data:
+            return reader.feed(data)
+        if not reader.started:
             raise UpstreamError("the server closed the connection without an answer", reason="eof")
-        return self._reader.eof()
+        return reader.eof()
 
     def _until(self) -> float:
         """When a read must end: at the driver's deadline, or after httpx's time-out."""
@@ -535,15 +558,18 @@ class _Exchange:
     def _end_if_complete(self) -> None:
         """Give the connection back as soon as the end is there, taken or not."""
         if not self.over and self._pending and isinstance(self._pending[-1], End):
-            self.over = True
-            self._end(self._keep and self._reader.keep_alive, self._streamed)
+            reader = self._reader
+            self._give_back(keep=self._keep and reader is not None and reader.keep_alive)
+
+    def _give_back(self, *, keep: bool) -> None:
+        self.over = True
+        self._pool.end(self._origin, self._connection, keep=keep, streamed=self._streamed)
 
     def close(self) -> None:
         """Close the connection, unless it was given back."""
         if not self.over:
-            self.over = True
             self._pending.clear()
-            self._end(False, self._streamed)
+            self._give_back(keep=False)
 
 
 def _is_event_stream(answer: Head) -> bool:
@@ -607,7 +633,7 @@ class PoolAnswer:
     @property
     def whole(self) -> bytes | None:
         """The body where all of it has come with the head, as it is encoded; None where it is to be read."""
-        return self._exchange.whole()
+        return self._exchange.whole
 
     async def read(self) -> bytes | None:
         """The next bytes, None at the end."""
