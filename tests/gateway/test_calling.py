@@ -153,6 +153,17 @@ async def test_but_not_again_and_again() -> None:
     assert len(backends[1].requests) == 1
 
 
+async def test_who_was_asked_before_the_budget_was_spent_is_not_asked_after() -> None:
+    backends = [
+        FakeBackend(*[faults.server_error(503)] * 3, repeat(reply("late"))),
+        FakeBackend(repeat(faults.hang())),
+    ]
+    pool = pool_of(*backends, retry=RetryPolicy(initial_s=0.5, budget_s=200))
+    with pytest.raises(RequestTimeoutError):
+        await pool.complete(HELLO)
+    assert [len(each.requests) for each in backends] == [3, 1]
+
+
 async def test_a_test_that_takes_its_time_lets_another_follow() -> None:
     backend = FakeBackend(faults.loading(), repeat(slow(60)))
     pool = pool_of(backend, policy=PoolPolicy(loading_s=5, probe_s=2))

@@ -53,6 +53,24 @@ async def test_a_seat_that_is_left_goes_to_the_first_who_can_use_it() -> None:
         tasks.cancel_scope.cancel()
 
 
+async def test_a_seat_that_nobody_who_waits_can_use_stays_free() -> None:
+    both = floor(1, 1)
+    seats = [both.sit(0), both.sit(1)]
+
+    async def wait() -> None:
+        who: Waiting[Seat] = Waiting(accepts=lambda seat: seat.line.index == 1)
+        with await both.queue.wait(who):
+            pass
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(wait)
+        await anyio.wait_all_tasks_blocked()
+        seats[0].leave()
+        assert [line.in_flight for line in both.lines] == [0, 1]
+        seats[1].leave()
+    assert [line.in_flight for line in both.lines] == [0, 0]
+
+
 async def test_a_seat_handed_to_who_was_cancelled_in_that_moment_is_left() -> None:
     one = floor(1)
     seat = one.sit(0)

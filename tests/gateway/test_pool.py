@@ -471,11 +471,12 @@ async def test_what_was_shown_is_kept_on_an_error_of_the_fallback() -> None:
 
 async def test_an_endpoint_whose_streams_all_break_is_left_alone() -> None:
     backends = [FakeBackend(repeat(stream("a", Close()))), FakeBackend(repeat(stream("ok")))]
-    policy = PoolPolicy(cooling_s=60, max_cooling_s=60, max_imbalance=None)
-    async with pool_of(*backends, policy=policy) as pool:
+    policy = PoolPolicy(cooling_s=60, max_cooling_s=60)
+    async with pool_of(*backends, endpoints=[{}, {"priority": 1}], policy=policy) as pool:
         for number in range(8):
             assert (await pool.run("hi", max_tokens=9, stream=True)).text == "ok", number
-        assert len(backends[0].requests) <= 3
+        assert state(pool) == ["cooling", "healthy"]
+        assert len(backends[0].requests) == 3
         assert len(backends[1].requests) == 8
 
 
@@ -645,6 +646,29 @@ async def test_one_request_tries_a_doubtful_endpoint_and_the_others_wait_for_it(
         assert len(backend.requests) == 2
         gate.set()
     assert len(backend.requests) == 7
+
+
+async def test_a_stream_that_begins_proves_enough_to_let_the_others_on() -> None:
+    begins, ends = anyio.Event(), anyio.Event()
+    whole = [*stream("a", Until(ends), "b").steps]
+    backend = FakeBackend(faults.loading(), raw(Until(begins), *whole), reply("ok"))
+    policy = PoolPolicy(loading_s=0.01, probe_s=60)
+    async with pool_of(backend, policy=policy) as pool, anyio.create_task_group() as tasks:
+
+        async def complete() -> None:
+            assert (await pool.complete(HELLO)).text == "ok"
+            ends.set()
+
+        async def tell() -> None:
+            await backend.wait_for_requests(2)
+            tasks.start_soon(complete)
+            await anyio.wait_all_tasks_blocked()
+            assert len(backend.requests) == 2
+            begins.set()
+
+        tasks.start_soon(tell)
+        async with pool.stream(HELLO) as replies:
+            assert "".join([delta.text async for delta in replies]) == "ab"
 
 
 # Event loops, doors, settings
