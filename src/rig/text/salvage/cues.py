@@ -16,7 +16,7 @@ _WORD: Final = r"(?:[\w'\u2019\-]+[ \t]+)"
 
 _LATIN: Final = (
     # English
-    r"for (?:example|instance|reference|illustration|comparison)|in (?:this|that|the following) way|(?:eg|ex|bsp|ej)\b\.?(?=[\s:]*\Z)|e\.g\.?|i\.e\.?|such as|(?:exactly |just )?like (?:this|so|that)|look(?:s|ed|ing)? (?:like|as follows)",
+    r"something like|such (?:an? )?(?:\w+ )?calls?|as in|for (?:example|instance|reference|illustration|comparison)|in (?:this|that|the following) way|(?:eg|ex|bsp|ej)\b\.?(?=[\s:]*\Z)|e\.g\.?|i\.e\.?|such as|(?:exactly |just )?like (?:this|so|that)|look(?:s|ed|ing)? (?:like|as follows)",
     # German, French, Spanish, Portuguese, Italian, Dutch, Polish
     r"zum beispiel|beispielsweise|beispiel|z\.\s?b\.?|etwa so|(?:sieht|s\xe4he|sehen) so aus|so (?:sieht|s\xe4he|sehen)\b[^.\n]{0,30} aus|so auss(?:ehen|ieht)",
     r"par exemple|p\.\s?ex\.?|comme (?:ceci|cela|\xe7a|suit)",
@@ -42,7 +42,7 @@ _NOUNS: Final = (
     (
         r"examples?|formats?|syntax|templates?|schemas?|samples?|snippets?|illustrations?|demonstrations?|placeholders?|pseudo-?code|"
         r"options?|alternatives?|variants?|hypothetical(?:ly)?|imagine|suppose|pretend|(?:valid|typical|possible|proper|well-formed|legal) (?:tool |function )?calls?|"
-        r"how (?:to|you|one|a|the|it|they|tools?|calls?)|what (?:a|the) [\w ]{0,20}calls?"
+        r"as follows|instructions?|how (?:to|you|one|a|the|it|they|tools?|calls?)|what (?:a|the) [\w ]{0,20}calls?"
     ),
     r"beispiele?|vorlage|muster|formate?|variante|angenommen",
     r"exemples?|mod\xe8le|syntaxe|variante",
@@ -51,7 +51,7 @@ _NOUNS: Final = (
     r"esempio|esempi|formato|sintassi|voorbeeld|formaat|przyk\u0142ad(?:y|em)?|\xf6rnek|\xf6rne\u011fin",
 )
 _NOUNS_OTHER: Final = (
-    "\u4f8b(?:\u3092|\u3067\u3059|\u3068\u3057\u3066|\u306f|\u306e)",
+    "\u8fd9\u6837(?:\u5199|\u8c03\u7528|\u505a)|\u65b9\u5f0f\u5982\u4e0b|\u5199\u6cd5|\u4f8b[\uff09)]|\u4ee5\u4e0b\u306e\u3088\u3046|\u0442\u0430\u043a:|\u4f8b(?:\u3092|\u3067\u3059|\u3068\u3057\u3066|\u306f|\u306e)",
     "\u793a\u4f8b|\u4f8b\u5b50|\u8303\u4f8b|\u6837\u4f8b|\u683c\u5f0f|\u6a21\u677f|\u8bed\u6cd5",
     "\u5f62\u5f0f|\u66f8\u5f0f|\u30d5\u30a9\u30fc\u30de\u30c3\u30c8|\u30b5\u30f3\u30d7\u30eb|\u69cb\u6587",
     r"\u043f\u0440\u0438\u043c\u0435\u0440\w*|\u0444\u043e\u0440\u043c\u0430\u0442\w*|\u043e\u0431\u0440\u0430\u0437\u0435\u0446|\u0448\u0430\u0431\u043b\u043e\u043d\w*|\u0441\u0438\u043d\u0442\u0430\u043a\u0441\u0438\u0441\w*",
@@ -64,7 +64,7 @@ _SPOKEN: Final = (
         r"prints?|printed|message|logged|reported|received|replied|responded|answered|sent|outputs?|outputted|emitted|generated|produced|"
         rf"(?:asked|told|tells?|asks?|wants?|instructs?|orders?) (?:[\w\-]+ ){{1,3}}to {_USES}|"
         r"^\W{0,4}(?:from|in|inside|per|on) (?:the|this|that|a|an|your|its|their) (?:[\w\-]+ ){0,2}(?:page|document|file|log|logs|email|website|article|docs|documentation|readme|transcript|history|prompt)|"
-        r"was told to|tried to|embedded|injected|according to|"
+        r"includes?|mentions?|pasted|was told to|tr(?:y|ies|ied|ying) to|embedded|injected|according to|"
         r"(?:found|appears?|appeared|saw|seen|written|is|was) (?:[\w\-]+ ){0,2}in (?:the|this|that|a|an|your|its|their) (?:[\w\-]+ ){0,2}"
         r"(?:page|document|file|log|logs|email|website|article|comments?|docs|documentation|readme|message|transcript|history|prompt|code)"
     ),
@@ -84,7 +84,7 @@ _NOUN: Final = re.compile(
 _NEGATED: Final = (
     (
         rf"(?:never|do not|don['\u2019]t|must not|mustn['\u2019]t|should not|shouldn['\u2019]t|cannot|can['\u2019]t|may not|won['\u2019]t|"
-        rf"will not|not to|not|no longer)[ \t]+{_WORD}{{0,2}}{_USES}(?:ing|ting|ning)?|(?:avoid|refrain from|stop|instead of|rather than|"
+        rf"will not|not to|not|no longer)[ \t]+{_WORD}{{0,2}}{_USES}(?:ing|ting|ning)?|(?:avoid|refrain from|refus\w+ to|declin\w+ to|ignor\w+|stop|instead of|rather than|"
         rf"forbidden|prohibited|not allowed)"
     ),
     (
@@ -106,7 +106,7 @@ _OTHERS_DO: Final = (
     rf"|(?!(?:i|we|and|then|so)[ \t])[\w\-]{{1,24}}[ \t]+(?:can|could|would|should|may|might|must|have to|had to|need to|ought to)"
     rf"[ \t]+{_LIGHTLY}{_USES}(?:ed|d|ing)?\b"
     rf"|to (?:search|look|use it|call it|find|get|do|read|make|invoke|test|try)\b[^.,;:\n]{{0,60}},[ \t]*(?:just |simply |please )?{_USES}\b"
-    rf"|(?:would|could|might) (?:be|{_USES}|have)\b|if (?:you|i|we|one|it)\b|w\xfcrde|k\xf6nnte|serait|pourrait|ser\xeda|podr\xeda|seria|poderia"
+    rf"|(?:would|could|might) (?:be|{_USES}|have)\b|if (?:you|i|we|one|it)\b|w\xfcrde|w\xe4ren?|k\xf6nnte|serait|pourrait|ser\xeda|podr\xeda|seria|poderia"
 )
 _HINDERED: Final = re.compile(
     rf"\b(?:{'|'.join(_NEGATED)}|{_OTHERS_DO})\b|{'|'.join(_NEGATED_OTHER)}", re.IGNORECASE
@@ -115,10 +115,12 @@ _HINDERED: Final = re.compile(
 
 _INTENDS: Final = re.compile(
     r"\b(?:i['\u2019]ll|i will|i['\u2019]m going to|i am going to|let me|let['\u2019]s|let us|i need to|i must|i should|i have to|i want to|"
-    r"i(?:['\u2019]d| would) like to|i(?:['\u2019]m| am) (?:calling|using|running|checking|searching|looking|reading)|next|now|first|so i|"
+    r"i(?:['\u2019]d| would) like to|i(?:['\u2019]m| am) (?:calling|using|running|checking|searching|looking|reading)|(?:next|now|first|then)(?=[,:]|[ \t]+(?:i|let|we|to|the)\b|\W*\Z)|so (?:i|let|here|another)|"
     r"here (?:is|are) (?:the|a|an|my|your|two|three)(?: (?!how\b)[\w\-]+){0,3} (?:calls?|request))\b"
-    r"|^\W{0,4}(?:calling|searching|looking|checking|using|fetching|getting|reading|running|retrieving|querying|invoking|executing|"
-    r"opening|updating|creating|writing|sure|okay|ok|alright|certainly|of course)\b"
+    r"|^\W{0,4}(?!(?:warning|nothing|according|including|regarding|something|anything|everything|thing)\b)[a-z]{2,20}ing\b"
+    r"|here (?:goes|you go|it (?:is|goes))|here['\u2019]?s? (?:is )?(?:the|my) json\W*\Z|\bi (?:require|believe|think)|happy to"
+    r"|^\W{0,4}(?:calling|searching|looking|checking|using|fetching|getting|reading|running|retrieving|querying|invoking|executing|making|trying|"
+    r"opening|updating|creating|writing|sure|okay|ok|alright|certainly|of course|yes|yep|great|right|got it|understood|one (?:moment|second)|hold on|perfect|fine|hmm|well)\b"
     r"|\b(?:ich (?:werde|rufe|suche|pr\xfcfe|schaue|lese)|lass mich|je vais|j['\u2019]appelle|voy a|vamos a|d\xe9jame|d\xe9jeme|"
     r"vou|deixe-me|\u044f|\u0434\u0430\u0432\u0430\u0439\u0442\u0435)\b"
     "|\u6211(?:\u6765|\u5c06|\u4f1a|\u8981|\u5148|\u9700\u8981)|\u8ba9\u6211|\u3057\u307e\u3059|\u3057\u307e\u3057\u3087\u3046",
@@ -132,9 +134,26 @@ _EXPLAINS: Final = re.compile(
 _CLAUSE_END: Final = re.compile(
     r"(?<!\be\.g)(?<!\bi\.e)(?<!\bz\.B)[.!?\u2026](?=\s)|[\u3002\uff01\uff1f]|\n[ \t\r]*\n"
 )
+_EMPHASIS: Final = re.compile(r"(?<!\w)[_*]+|[_*]+(?!\w)")
+_ALONE: Final = re.compile(rf"\W*(?:{'|'.join(_NOUNS)})\W*", re.IGNORECASE)
+_PLAIN_ENGLISH: Final = re.compile(r"[\x00-\x7f\u2019]*")
+_WORDS_OF_OTHERS: Final = re.compile(
+    r"\b(?:der|die|das|ich|und|el|la|los|las|le|les|de|des|du|que|je|yo|eu|un|una|une|uma|het|een|ik|il|lo|per|za|og|att|jeg|jag|se|si|ja|na|"
+    r"bir|ve|ini|saya|para|pour|voor|com|con|avec|mit|nu|nun|ora|ahora|agora|maintenant|jetzt|en|et|y|e|o|os|as|su|mi|ne)\b",
+    re.IGNORECASE,
+)
+_ASKS: Final = re.compile(
+    r"\b(?:calls?|calling|tools?|functions?|search\w*|look(?:ing|ups?)?|check(?:ing)?|fetch\w*|retriev\w+|quer(?:y|ying)|request|try|trying|"
+    r"retry\w*|steps?|next|needs?|needed|use|using|actions?|find(?:ing)?|get(?:ting)?|please|go(?:ing)?|start\w*|run(?:ning)?|plan|thoughts?|again)\b",
+    re.IGNORECASE,
+)
+_PAST: Final = re.compile(
+    r"\b(?:(?<!is )(?<!are )called|used to|invoked|executed|was|were|did|had|earlier|previously|yesterday)\b",
+    re.IGNORECASE,
+)
 _LABEL: Final = re.compile(
-    r"(?:^|\n)[\W\d_]{0,8}(?:wrong|right|correct|incorrect|bad|good|valid|invalid|before|after|expected|actual|(?:\w+ )?(?:input|output|body|results?)|usage|test|explain|translate|summari[sz]e|paraphrase|debug|note|warning|caution|falsch|richtig|"
-    r"incorrecto|incorreto|faux|\u9519\u8bef|\u6b63\u786e|\u274c|\u2705|\u2717|\u2713)[^\w]{0,8}\Z",
+    r"(?:^|\n)[\W\d_]{0,8}(?:wrong|right|do|don['\u2019]?t|broken|either|or|[a-d]|correct|incorrect|bad|good|valid|invalid|before|after|expected|actual|(?:\w+ )?(?:input|output|body|results?)|usage|test|explain|translate|summari[sz]e|paraphrase|debug|note|warning|caution|falsch|richtig|"
+    r"incorrecto|incorreto|faux|\u9519\u8bef|\u6b63\u786e|\u274c|\u2705|\u2717|\u2713)[^\w.!?]{0,8}\Z",
     re.IGNORECASE,
 )
 _POINTING: Final = re.compile(
@@ -146,10 +165,10 @@ _VERBS: Final = (
     r"is|was|are|were|isn['\u2019]t|would|will|could|can|should|might|may|must|means|meant|does|did|has|had|returns?|returned|looks?|"
     r"calls|called|searches|runs|shows|represents|specif(?:ies|y)|contains?|appears?|appeared|works?|fails?|failed|becomes?|"
     r"ist|w\xe4re|w\xfcrde|bedeutet|est|serait|sera|signifie|es|ser\xeda|significa|\xe9|seria|tells|asks|and then you|in the|from the|to (?:call|search|look|use)|"
-    r"as an?|if you|when you|for (?:example|instance)|or|oder|ou|o(?= ?[<{\[])"
+    r"as an?|vs\b|versus|etc|and so on|if you|when you|for (?:example|instance)|or|oder|ou|o(?= ?[<{\[])"
 )
 _AFTER: Final = re.compile(
-    rf"[ \t]*[\"'`*_)\],]{{0,4}}[ \t]*(?:(?:{_VERBS})\b|\u2014?\s?\u044d\u0442\u043e\b|\u662f|\u8fd9\u662f|\u7684|\u3068\u3044\u3046|\u306f|\u3067\u3059|\u304c|\u3092|\u0438\u043b\u0438\b|\u6216)"
+    rf"[ \t]*[\"'`*_)\],]{{0,4}}[ \t]*(?:(?:{_VERBS})\b|\u2190|\u2014?\s?\u044d\u0442\u043e\b|\u662f|\u8fd9\u662f|\u7684|\u3068\u3044\u3046|\u306f|\u3067\u3059|\u304c|\u3092|\u0438\u043b\u0438\b|\u6216)"
 )
 _OR: Final = r"(?:or|oder|ou|o|oppure|of|lub|\u0438\u043b\u0438|\u6216\u8005|\u6216|\u307e\u305f\u306f|versus|vs\.?|\||/)"
 CONNECTS: Final = re.compile(
@@ -164,6 +183,7 @@ _COMMENTS: Final = re.compile(
     r"beispiel\w*|exemple|ejemplo|exemplo|formato|\u043f\u0440\u0438\u043c\u0435\u0440\w*)"
     r"|(?:only |just )?(?:an? |as an? )?(?:example|sample|e\.g\.|placeholder|template|beispiel|exemple|ejemplo|exemplo|\u043f\u0440\u0438\u043c\u0435\u0440)\b"
     r"|(?:but |and |please )?(?:do not|don['\u2019]t|never|must not|not)[ \t]+(?:actually |really |ever )?(?:run|execute|call|do|use|send|output|copy|a real|real)\b"
+    r"|(?:i|we)[ \t]+(?:did not|didn['\u2019]t|will not|won['\u2019]t|cannot|can['\u2019]t|would not|refuse to|have not)[ \t]+(?:\w+[ \t]+)?(?:call|run|execute|do|send|output|obey|follow)\b"
     r"|(?:replace|substitute|fill in|where|with your own)\b"
     "|\u8fd9(?:\u53ea)?\u662f[^\u3002\n]{0,20}(?:\u793a\u4f8b|\u4f8b\u5b50|\u683c\u5f0f)|\u3053\u308c\u306f[^\u3002\n]{0,20}(?:\u4f8b|\u5f62\u5f0f|\u30b5\u30f3\u30d7\u30eb))",
     re.IGNORECASE,
@@ -196,7 +216,11 @@ def is_introduced(before: str) -> bool:
     if not clause:
         return False
     if is_ended:  # a sentence of its own
-        return bool(_POINTING.search(clause) and _is_noun(clause))
+        return _ALONE.fullmatch(clause) is not None or bool(
+            _POINTING.search(clause) and _is_noun(clause)
+        )
+    if _leads_up(before) and _is_statement(clause):
+        return True
     if (found := _last(_HINDERED, clause)) and not _INTENDS.search(clause, found.end()):
         return _is_near(clause, found)
     return _is_noun(clause)
@@ -257,10 +281,25 @@ def _placeholder(key: str, value: str) -> Literal["", "any", "own"]:
 
 def _last_clause(before: str) -> tuple[str, bool]:
     """The clause that ends at the call, and whether it is a sentence that ended."""
-    text = before[-CLAUSE_CHARS:].rstrip().rstrip("\"'`*_ ")
+    text = _EMPHASIS.sub(" ", before[-CLAUSE_CHARS:]).rstrip().rstrip("\"'` ")
     is_ended = text[-1:] in {".", "!", "?", "\u3002", "\uff01", "\uff1f", "\u2026"}
     ends = [match.end() for match in _CLAUSE_END.finditer(text, 0, max(0, len(text) - 1))]
     return text[ends[-1] if ends else 0 :].strip(), is_ended
+
+
+def _leads_up(before: str) -> bool:
+    """Whether the call ends the sentence before it: behind a colon, or on its line."""
+    text = before.rstrip("\"'`*_ \t\r\n")
+    return text.endswith((":", "\uff1a")) or "\n" not in before[len(text) :]
+
+
+def _is_statement(clause: str) -> bool:
+    """Whether a clause that leads up to the call says something in English, but not that a call is made."""
+    if _INTENDS.search(clause) or len(clause.split()) < 2:
+        return False
+    if not _PLAIN_ENGLISH.fullmatch(clause) or _WORDS_OF_OTHERS.search(clause):
+        return False
+    return _ASKS.search(clause) is None or _PAST.search(clause) is not None
 
 
 def _is_noun(clause: str) -> bool:

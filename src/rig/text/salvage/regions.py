@@ -19,6 +19,8 @@ MAX_LOOKS: Final = 256
 
 _TOKEN: Final = re.compile(
     r"(?P<blank>\n[ \t\r]*(?=\n))"
+    r"|\{%-?[ \t]*(?P<jinjaend>end)?(?P<jinja>raw|verbatim|highlight|comment|filter)\b[^%\n]{0,40}%\}"
+    r"|<<-?[ \t]*['\"]?(?P<here>[a-z_]{2,20})['\"]?[ \t\r]*$|^[ \t]*(?P<there>[a-z_]{2,20})[ \t\r]*$"
     r"|(?P<comment><!--|-->|<!\[cdata\[|\]\]>|/\*|\*/|\{#|#\}|\{%|%\})"
     r"|(?P<turn><\|(?:im_start|turn_start|start|from|role_start)\|>\s{0,4}(?P<role>[a-z]{2,16})"
     r"|<\|start_header_id\|>\s{0,4}(?P<header>[a-z]{2,16})|<(?:start_of_turn|turn)>\s{0,4}(?P<gemma>[a-z]{2,16})"
@@ -161,6 +163,10 @@ class _Finder:
             self._tag(match)
         elif match["env"]:
             self._pair(f"\\{match['environment']}", match, opens=match["env"] == "begin")
+        elif match["jinja"]:
+            self._pair(f"%{match['jinja']}", match, opens=not match["jinjaend"])
+        elif word := match["here"] or match["there"]:
+            self._pair(f"here {word}", match, opens=not match["there"])
         elif match["bb"]:
             self._pair(f"[{match['bbname']}]", match, opens=not match["bbslash"])
         elif match["part"]:
