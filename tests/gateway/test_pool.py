@@ -340,6 +340,13 @@ async def test_a_lone_endpoint_that_stays_broken_is_given_up() -> None:
         assert caught.value.status == 503
 
 
+async def test_requests_and_errors_are_counted() -> None:
+    backends = [FakeBackend(repeat(faults.server_error(503))), FakeBackend(repeat(stream("ok")))]
+    async with pool_of(*backends) as pool:
+        await pool.run("hi", max_tokens=9, stream=True)
+        assert [(each.requests, each.errors) for each in pool.endpoints] == [(3, 3), (1, 0)]
+
+
 async def test_with_retries_off_one_request_is_sent() -> None:
     backends = [FakeBackend(repeat(faults.server_error(503))), FakeBackend()]
     async with pool_of(*backends, retry=RetryPolicy.off()) as pool:

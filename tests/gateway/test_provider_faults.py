@@ -141,6 +141,7 @@ async def scene(
     primary: Server | None = None,
     fallback: Server | None = None,
     limit_s: float = 30.0,
+    idle_s: float | None = None,
     windows: tuple[int | None, int | None] = (None, None),
     **policy: Any,
 ) -> AsyncGenerator[Scene]:
@@ -171,7 +172,7 @@ async def scene(
                 endpoints,
                 policy=scaled,
                 retry=RetryPolicy(initial_s=0.5 * unit_s),
-                timeouts=Timeouts(first_byte_s=limit_s, idle_s=limit_s),
+                timeouts=Timeouts(first_byte_s=limit_s, idle_s=idle_s or limit_s),
                 on_event=events.append,
             )
         )
@@ -322,6 +323,21 @@ async def test_s07_the_pool_has_a_first_token_limit_of_its_own(
         result = await on.ask()
         assert (result.text, result.model) == (TEXT, "fallback")
         assert [event.reason for event in on.failovers] == ["silent"]
+        if on.virtual:
+            assert 10 <= anyio.current_time() - began < 15
+
+
+async def test_s07_a_server_that_says_who_speaks_and_then_nothing_is_no_sooner(
+    anyio_backend: Any, streamed: bool
+) -> None:
+    def late(server: Server, streamed: bool) -> Answer:
+        return server.whole(streamed, Pause(20.0 if server.unit_s == 1 else 3.0))
+
+    if not streamed:
+        return
+    async with scene(anyio_backend, True, late, limit_s=10, idle_s=60) as on:
+        began = anyio.current_time()
+        assert (await on.ask()).model == "fallback"
         if on.virtual:
             assert 10 <= anyio.current_time() - began < 15
 

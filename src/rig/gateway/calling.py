@@ -171,6 +171,7 @@ class Call:
             trial: it tried an endpoint that had been left alone.
         """
         fault = fault_of(error)
+        line.errors += fault != "ours"
         if fault == "overflow":
             self._learn_window(line, error)
         event = line.failed(
@@ -215,6 +216,7 @@ class Call:
             The event loop's clock.
         """
         self.attempts += 1
+        line.requests += 1
         self._asked[line.name] = None
         self.last_sent = anyio.current_time()
         return self.last_sent

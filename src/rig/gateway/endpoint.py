@@ -83,6 +83,8 @@ class EndpointStatus:
         in_flight: requests of this pool that it is answering.
         slots: how many it may be given at a time, None for no bound.
         failures: how often it has failed in a row.
+        requests: how many it was sent since the pool was made, in this event loop.
+        errors: how many of them failed.
         latency_s: average seconds until its answers begin, None before the first.
         models: what it has, as declared or as it said when it was asked; None when not known.
         missing: models it said it has not got.
@@ -98,6 +100,8 @@ class EndpointStatus:
     in_flight: int = 0
     slots: int | None = None
     failures: int = 0
+    requests: int = 0
+    errors: int = 0
     latency_s: float | None = None
     models: tuple[str, ...] | None = None
     missing: tuple[str, ...] = ()

@@ -33,6 +33,8 @@ class Line:
     Attributes:
         health: how it is.
         in_flight: requests it is answering, never more than `slots`.
+        requests: how many it was sent.
+        errors: how many of them failed.
         slots: how many it may at a time; what it told itself where the endpoint does not say.
         listed: the models it listed when it was asked, None when it was not.
         window: its context window in tokens, None when not known.
@@ -44,6 +46,8 @@ class Line:
         self.client = client
         self.health = Health()
         self.in_flight = 0
+        self.requests = 0
+        self.errors = 0
         self.slots = endpoint.slots
         self.listed: tuple[str, ...] | None = None
         self.window = endpoint.context_tokens
@@ -211,6 +215,8 @@ class Line:
             in_flight=self.in_flight,
             slots=self.slots,
             failures=health.failures,
+            requests=self.requests,
+            errors=self.errors,
             latency_s=health.latency_s,
             models=tuple(names) if names is not None else self.listed,
             missing=tuple(name for name in self._missing if self._is_missing(name, now)),

@@ -22,7 +22,8 @@ class PoolPolicy:
         missing_s: how long it is believed that an endpoint has not got a model.
         probe_s: how long a small question to an endpoint that was silent may take; also how long one
             request that tries a doubtful endpoint keeps others off it.
-        first_token_s: until the first piece of a streamed reply; None leaves that to the time-outs.
+        first_token_s: until the first piece of a streamed reply, whatever else the server sends before
+            it; None takes `Timeouts.first_byte_s` for that.
         restarts: how often a streamed reply that broke is begun anew.
         max_imbalance: requests an endpoint may have more under way than the least busy one, and still
             be given the next turn of a conversation it has in its cache; None never prefers it.

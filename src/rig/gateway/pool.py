@@ -86,7 +86,7 @@ class Pool(RunMixin):
         self._retry = settings.instance_of(
             RetryPolicy, retry, "retry", "; RetryPolicy.off() sends each request once"
         )
-        settings.instance_of(Timeouts, timeouts, "timeouts")
+        self._timeouts = settings.instance_of(Timeouts, timeouts, "timeouts")
         self._on_event = _listener(on_event)
         self._endpoints = named(endpoints)
         self._clients = tuple(
@@ -212,7 +212,7 @@ class Pool(RunMixin):
         opener = Opener(
             self._call(_errand(named, self._tags)),
             lambda line: line.client.stream(_there(named, line)),
-            self._policy.first_token_s,
+            lambda line: self._first_token_s(line.endpoint),
         )
         stream = PoolStream(opener, await opener.open())
         try:
@@ -361,6 +361,10 @@ class Pool(RunMixin):
         pairs = zip(self._endpoints, self._clients, strict=True)
         lines = [Line(index, *pair) for index, pair in enumerate(pairs)]
         return Floor(lines, self._policy)
+
+    def _first_token_s(self, endpoint: Endpoint) -> float | None:
+        limit_s = self._policy.first_token_s
+        return (endpoint.timeouts or self._timeouts).first_byte_s if limit_s is None else limit_s
 
     def _named(self, request: ChatRequest) -> ChatRequest:
         name = self.named_model(request.model)

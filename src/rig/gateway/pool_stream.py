@@ -5,7 +5,6 @@ take it may go on in another way. Rules for whoever edits this file: as in `rig.
 cancel scope is open while a caller's code runs, and errors are raised where no other is being handled.
 """
 
-import math
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, replace
@@ -43,18 +42,18 @@ class Opener:
     Args:
         call: finds the endpoints.
         ask: streams the reply of one, once.
-        first_token_s: seconds until its first piece, None for no bound of the pool's.
+        first_token_s: seconds until the first piece from an endpoint, None for no bound of the pool's.
     """
 
     def __init__(
         self,
         call: Call,
         ask: Callable[[Line], AbstractAsyncContextManager[ReplyStream]],
-        first_token_s: float | None,
+        first_token_s: Callable[[Line], float | None],
     ) -> None:
         self.call = call
         self._ask = ask
-        self._first_token_s = math.inf if first_token_s is None else first_token_s
+        self._first_token_s = first_token_s
 
     async def open(self) -> Opened:
         """Ask until the first piece of a reply has come.
@@ -85,14 +84,15 @@ class Opener:
         return Opened(line, stream, aiter(stream), block)
 
     async def _entered(self, block: AsyncExitStack, line: Line) -> ReplyStream | RigError:
-        with anyio.move_on_after(self._first_token_s):
+        limit_s = self._first_token_s(line)
+        with anyio.move_on_after(limit_s):
             try:
                 return await block.enter_async_context(self._ask(line))
             except RigError as error:
                 return error
         return RequestTimeoutError(
-            f"nothing of the reply came within {self._first_token_s:g} s; raise"
-            " PoolPolicy(first_token_s=...) if the server is just slow",
+            f"nothing of the reply came within {limit_s:g} s; raise PoolPolicy(first_token_s=...), or"
+            " Timeouts(first_byte_s=...) where that is None, if the server is just slow",
             reason="first_byte",
         )
 
