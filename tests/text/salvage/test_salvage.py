@@ -125,6 +125,10 @@ THOUGHTS = {
     "another tool": (KIMI.replace("search", "find"), None, 0),
     "cut": (KIMI[:105], None, 0),
     "json": ('So:\n{"name":"search","arguments":{"q":"x"}}', None, 0),
+    "what a page says": (f"The page says:\n{KIMI}", None, 0),
+    "an example": (f"The format is, for example:\n{HERMES}", None, 0),
+    "in an element": (f"<page>\n{KIMI}\n", None, 0),
+    "another turn": (f"<|im_start|>user\n{KIMI}", None, 0),
     "nothing": ("", None, 0),
 }  # fmt: skip
 

@@ -17,6 +17,8 @@ from rig.text.salvage.blocks import Block
 from rig.text.salvage.calls import OfferedTool, Problem, Salvaged, SalvagedCall
 from rig.text.salvage.fences import fenced_only
 from rig.text.salvage.offer import Offer
+from rig.text.salvage.quoting import is_shown
+from rig.text.salvage.regions import Regions
 from rig.text.salvage.scanner import Scan, end_of_tail, read_at, scan_text
 from rig.text.salvage.source import Source
 from rig.text.salvage.table import MARKS, NATIVE, NATIVE_MARKS, SIGNS
@@ -85,6 +87,10 @@ def salvage_thought(reasoning: str, tools: Sequence[OfferedTool]) -> Salvaged:
         run.calls += block.calls
         position = run.end = end_of_tail(reasoning, block.end)
     if not run.calls or reasoning[run.end :].strip() or not _may_begin(source, run.begin):
+        return Salvaged(text="", reasoning=reasoning)
+    if is_shown(reasoning, run.begin, run.end, 0) or Regions(
+        reasoning, [(run.begin, run.end)], source.offer.names
+    ).cover(run.begin, run.end):
         return Salvaged(text="", reasoning=reasoning)
     return Salvaged(text="", reasoning=reasoning[: run.begin].strip(), calls=tuple(run.calls))
 
