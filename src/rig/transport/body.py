@@ -66,7 +66,7 @@ class ClientAnswer:
 
     def __init__(self, response: httpx.Response) -> None:
         self.status = response.status_code
-        self.headers: Mapping[str, str] = joined_headers(response.headers.raw)
+        self.headers = JoinedHeaders(response.headers.raw)
         self._ended = False
         self._response = response
         # A mock or a hook has read it all, and httpx has decoded it.
@@ -78,7 +78,7 @@ class ClientAnswer:
     @property
     def encoding(self) -> str:
         """The coding the bytes are in."""
-        return "" if self._ready is not None else self.headers.get("content-encoding", "")
+        return "" if self._ready is not None else self.headers.encoding
 
     async def read(self) -> bytes | None:
         """The next bytes, None at the end."""
@@ -128,6 +128,14 @@ class JoinedHeaders(Mapping[str, str]):
     def __init__(self, fields: Sequence[tuple[bytes, bytes]]) -> None:
         self._fields = fields
         self._joined: dict[str, str] | None = None
+
+    @property
+    def encoding(self) -> str:
+        """The coding of the body, "" without one: asked of every answer, so nothing is joined for it."""
+        for name, _ in self._fields:
+            if name.lower() == b"content-encoding":
+                return self["content-encoding"]
+        return ""
 
     def _all(self) -> dict[str, str]:
         if self._joined is None:

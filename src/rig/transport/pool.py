@@ -612,23 +612,19 @@ class PoolAnswer:
         head: its head.
     """
 
-    __slots__ = ("_exchange", "_fields", "headers", "status")
+    __slots__ = ("_exchange", "headers", "status")
 
     minds_deadline = True
 
     def __init__(self, exchange: _Exchange, head: Head) -> None:
         self._exchange = exchange
-        self._fields = head.headers
         self.status = head.status
-        self.headers: Mapping[str, str] = JoinedHeaders(head.headers)
+        self.headers = JoinedHeaders(head.headers)
 
     @property
     def encoding(self) -> str:
         """The coding the bytes are in."""
-        for name, _ in self._fields:
-            if name == b"content-encoding":
-                return self.headers["content-encoding"]
-        return ""
+        return self.headers.encoding
 
     @property
     def whole(self) -> bytes | None:

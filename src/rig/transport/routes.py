@@ -14,6 +14,7 @@ from rig.errors import InvalidRequestError, NotConfiguredError, RigError
 from rig.transport.body import Answer, ClientAnswer
 from rig.transport.foreign import rig_error_from
 from rig.transport.pool import Origin, PoolTransport, origin_of
+from rig.transport.prepared import PreparedRequest
 from rig.transport.request import NEVER_SENT, HeadTemplate, head_template, header_pairs
 from rig.transport.timeouts import Deadline
 from rig.transport.urls import PrivateURL, join_url, parse_url
@@ -219,6 +220,7 @@ class ClientRoute:
         self._urls: dict[str, Any] = {}  # parsed by the caller's library
         limits = {"connect": connect_s, "read": None, "write": None, "pool": connect_s}
         self._extensions = {"timeout": limits}
+        self._prepared: dict[tuple[object, ...], PreparedRequest | None] = {}
 
     async def send(
         self,
@@ -235,7 +237,16 @@ class ClientRoute:
         Raises:
             RigError: the request can't be built, or rig's transport in the caller's client failed.
         """
-        request = self._build(method, path, body, headers, uncoded)
+        own = _pairs(headers)
+        key = (method, path, uncoded, own)
+        prepared = self._prepared.get(key) if body else None
+        if prepared is not None and prepared.fits(self._client) and not self._client.is_closed:
+            request = prepared.request(body)
+        else:
+            request = self._build(method, path, body, own, uncoded)
+            if body:
+                prepared = PreparedRequest.of(self._client, request, self._extensions)
+                _keep(self._prepared, key, prepared)
         try:
             response = await self._client.send(request, stream=True, follow_redirects=False)
         except RigError:
@@ -246,9 +257,7 @@ class ClientRoute:
             return error
         return ClientAnswer(cast("httpx.Response", response))
 
-    def _build(
-        self, method: str, path: str, body: bytes, headers: Headers, uncoded: bool
-    ) -> httpx.Request:
+    def _build(self, method: str, path: str, body: bytes, headers: Headers, uncoded: bool) -> Any:  # noqa: ANN401 of either library
         """A request of the caller's client, with its headers, where ours don't say otherwise.
 
         Raises:
@@ -262,7 +271,7 @@ class ClientRoute:
         fields = self._endpoint.fields(headers, posts=posts, uncoded=uncoded)
         failure: RigError | None = None
         try:
-            request: httpx.Request = self._client.build_request(
+            request = self._client.build_request(
                 method,
                 self._urls.get(path) or url.text,
                 content=body or None,

@@ -123,6 +123,9 @@ _CHECKS: Final[tuple[tuple[str, Callable[[Any], bool], str], ...]] = (
 
 _checked_of: Final = attrgetter(*(name for name, _, _ in _CHECKS))
 _plain_of: Final = attrgetter(*_PLAIN)
+_NONE_CHECKED: Final = _checked_of(ChatOptions())
+_NONE_PLAIN: Final = _plain_of(ChatOptions())
+"""What both give where nobody set anything: most requests, and told apart by one comparison."""
 
 
 def check_options(options: ChatOptions) -> None:
@@ -134,9 +137,11 @@ def check_options(options: ChatOptions) -> None:
     Raises:
         InvalidRequestError: an option has a value outside its range; the sentence names it.
     """
-    for value, (name, is_good, sentence) in zip(_checked_of(options), _CHECKS, strict=True):
-        if value is not None and not is_good(value):
-            raise InvalidRequestError(f"the option {name} must be {sentence}", reason=name)
+    values = _checked_of(options)
+    if values != _NONE_CHECKED:
+        for value, (name, is_good, sentence) in zip(values, _CHECKS, strict=True):
+            if value is not None and not is_good(value):
+                raise InvalidRequestError(f"the option {name} must be {sentence}", reason=name)
     if options.extra_body != {}:
         _check_extra(options)
 
@@ -174,10 +179,12 @@ def option_fields(options: ChatOptions, dialect: Dialect = GENERIC) -> dict[str,
         InvalidRequestError: an option the server can't be told of; the sentence names it.
     """
     fields: dict[str, object] = {}
-    for name, value in zip(_PLAIN, _plain_of(options), strict=True):
-        if value is not None:
-            _check_format(name, value, dialect)
-            put_option(fields, name, value, dialect)
+    values = _plain_of(options)
+    if values != _NONE_PLAIN:
+        for name, value in zip(_PLAIN, values, strict=True):
+            if value is not None:
+                _check_format(name, value, dialect)
+                put_option(fields, name, value, dialect)
     if options.reasoning_budget_tokens is not None and options.reasoning_budget_message:
         name = "reasoning_budget_message"
         put_option(fields, name, options.reasoning_budget_message, dialect)
