@@ -1,9 +1,19 @@
 """Looking at endpoints because somebody asked."""
 
 import anyio
+import httpx
 import pytest
 
-from rig import Endpoint, EndpointChanged, EndpointStatus, Pool, PoolPolicy, RetryPolicy, RunEvent
+from rig import (
+    Endpoint,
+    EndpointChanged,
+    EndpointStatus,
+    Pool,
+    PoolPolicy,
+    RetryPolicy,
+    RunEvent,
+    UpstreamError,
+)
 from rig.gateway import checkup
 from rig.testing import FakeBackend, answer, faults, models, refused_url, reply
 
@@ -66,3 +76,37 @@ async def test_a_server_that_is_silent_is_found_out_in_time(
         found = await pool.check()
     assert [status.state for status in found] == ["cooling", "unknown"]
     assert found[0].reason == "silent"
+
+
+async def test_a_list_is_believed_for_a_while_and_who_is_gone_is_not_asked_again_and_again() -> (
+    None
+):
+    backend = FakeBackend(routes={"/v1/models": models("m")})
+    with refused_url() as gone:
+        async with backend.serve(), Pool([gone, backend.url]) as pool:
+            for _ in range(3):
+                assert await pool.models() == ("m",)
+            assert [status.state for status in pool.endpoints] == ["down", "unknown"]
+            assert pool.endpoints[0].failures == 1
+    assert len(backend.requests) == 1
+
+
+async def test_where_nobody_can_be_asked_for_models_that_is_the_error() -> None:
+    with refused_url() as gone:
+        async with Pool([gone], policy=PoolPolicy(), retry=RetryPolicy(initial_s=60)) as pool:
+            with pytest.raises(UpstreamError) as caught:
+                await pool.models()
+            assert caught.value.reason == "connect_refused"
+            with pytest.raises(UpstreamError) as caught:
+                await pool.models()
+            assert caught.value.reason == "no_endpoint"
+
+
+@pytest.mark.parametrize("anyio_backend", ["trio-autojump"], indirect=True)
+async def test_a_list_is_asked_for_again_when_it_is_old() -> None:
+    backend = FakeBackend(models("m"), models("n"))
+    caller = httpx.AsyncClient(transport=backend.transport)
+    pool = Pool([Endpoint(backend.url, http_client=caller)])
+    assert await pool.models() == ("m",)
+    await anyio.sleep(checkup.LISTED_S + 1)
+    assert await pool.models() == ("n",)

@@ -18,6 +18,39 @@ CHECK_S = 10.0
 milliseconds, also while it generates."""
 
 
+_GONE = frozenset({"unreachable", "broken", "silent", "loading"})
+
+LISTED_S = 60.0
+"""Seconds a list of models is believed. Models come and go by hand; routers ask before each run."""
+
+
+async def list_models(
+    line: Line, policy: PoolPolicy, retry: RetryPolicy
+) -> tuple[RigError | None, EndpointChanged | None]:
+    """Ask an endpoint for its models, and note what that tells; nothing is repeated.
+
+    Args:
+        line: the endpoint.
+        policy: the pool's numbers.
+        retry: the delays.
+
+    Returns:
+        Why there is no list, None where there is one; and what changed.
+    """
+    error: RigError | None = RequestTimeoutError("the endpoint was silent", reason="probe")
+    with anyio.move_on_after(CHECK_S):
+        try:
+            listed = await line.client.models()
+        except RigError as fault:
+            error = fault
+        else:
+            line.listed, line.listed_at = listed, anyio.current_time()
+            error = None
+    if error is not None:
+        return error, _failed(line, error, policy, retry)
+    return None, line.become(_found(line.health), anyio.current_time())
+
+
 async def check(line: Line, policy: PoolPolicy, retry: RetryPolicy) -> list[EndpointChanged]:
     """Ask for models, window and occupancy, and note what that tells; nothing is repeated.
 
@@ -32,24 +65,16 @@ async def check(line: Line, policy: PoolPolicy, retry: RetryPolicy) -> list[Endp
     Raises:
         RigError: the pool was closed.
     """
-    error: RigError | None = RequestTimeoutError("the endpoint was silent", reason="probe")
-    with anyio.move_on_after(CHECK_S):
-        try:
-            line.listed = await line.client.models()
-        except RigError as fault:
-            error = fault
-        else:
-            error = None
-    if error is not None:
-        return [event for event in [_failed(line, error, policy, retry)] if event is not None]
-    events = [line.become(_found(line.health), anyio.current_time())]
+    error, event = await list_models(line, policy, retry)
+    events = [event]
     occupancy: Occupancy | None = None
-    with anyio.move_on_after(CHECK_S):
-        occupancy = await line.client.occupancy()
-        line.window = line.window or await line.client.context_window()
+    if error is None or fault_of(error) not in _GONE:
+        with anyio.move_on_after(CHECK_S):
+            occupancy = await line.client.occupancy()
+            line.window = line.window or await line.client.context_window()
     if occupancy is not None:
         events.append(_occupied(line, occupancy, policy))
-    return [event for event in events if event is not None]
+    return [each for each in events if each is not None]
 
 
 def _failed(
@@ -57,7 +82,7 @@ def _failed(
 ) -> EndpointChanged | None:
     """A server without a list of models may be well; one without an answer is not."""
     fault = fault_of(error)
-    if fault not in {"unreachable", "broken", "silent", "loading"}:
+    if fault not in _GONE:
         return line.become(_found(line.health), anyio.current_time())
     return line.failed(
         error, fault, model="", now=anyio.current_time(), policy=policy, retry=retry, random=0.0

@@ -37,6 +37,7 @@ class Line:
         errors: how many of them failed.
         slots: how many it may at a time; what it told itself where the endpoint does not say.
         listed: the models it listed when it was asked, None when it was not.
+        listed_at: when that was, on the event loop's clock.
         window: its context window in tokens, None when not known.
     """
 
@@ -50,6 +51,7 @@ class Line:
         self.errors = 0
         self.slots = endpoint.slots
         self.listed: tuple[str, ...] | None = None
+        self.listed_at = 0.0
         self.window = endpoint.context_tokens
         self._trial_until = 0.0
         self._missing: OrderedDict[str, float] = OrderedDict()

@@ -15,11 +15,11 @@ from rig.client import settings
 from rig.client.client import USER_AGENT, Client
 from rig.client.per_loop import PerLoop
 from rig.client.running import RunMixin
-from rig.errors import InvalidRequestError, RigError
+from rig.errors import InvalidRequestError, RigError, UpstreamError
 from rig.events import RunEvent, event_listener
 from rig.gateway.affinity import conversation
 from rig.gateway.calling import Call, Errand
-from rig.gateway.checkup import check
+from rig.gateway.checkup import LISTED_S, check, list_models
 from rig.gateway.endpoint import Endpoint, EndpointStatus, named
 from rig.gateway.floor import Floor
 from rig.gateway.line import Line
@@ -257,30 +257,35 @@ class Pool(RunMixin):
     async def models(self) -> tuple[str, ...]:
         """The names of all models, each once: those that are declared, and what the others list.
 
-        Endpoints that declare none are asked, all at the same time and once each, and what they say is
-        remembered. Those that give no list are left out.
+        Endpoints that declare none are asked, all at the same time, within `CHECK_S`; a list is believed for
+        `LISTED_S`. Those that give none, or are left alone at the moment, are left out.
 
         Raises:
-            RigError: none is declared, and nobody gave a list.
+            RigError: no model is known, and nobody gave a list.
+            UpstreamError: nor can anybody be asked now.
         """
-        lines = self._lines(self._floors.get())
+        lines, now = self._lines(self._floors.get()), anyio.current_time()
         errors: list[RigError] = []
 
         async def ask(line: Line) -> None:
-            try:
-                line.listed = await line.client.models()
-            except RigError as error:
+            error, event = await list_models(line, self._policy, self._retry)
+            if error is not None:
                 errors.append(error)
+            if event is not None:
+                await self._tell(event)
 
         async with task_group() as tasks:
             for line in lines:
-                if line.endpoint.names is None:
+                fresh = line.listed is not None and now - line.listed_at < LISTED_S
+                if line.endpoint.names is None and not fresh and line.ready_at <= now:
                     tasks.start_soon(ask, line)
         names = dict.fromkeys(
             name for line in lines for name in (line.endpoint.names or line.listed or ())
         )
         if not names and errors:
             raise errors[0]
+        if not names and any(line.ready_at > now for line in lines):
+            raise UpstreamError("no endpoint of the pool can be asked now", reason="no_endpoint")
         return tuple(names)
 
     async def check(self) -> tuple[EndpointStatus, ...]:
