@@ -720,14 +720,13 @@ async def noted(_: RunEvent) -> None:
 @pytest.mark.parametrize(
     "settings",
     [
-        {"policy": RetryPolicy()},
-        {"retry": PoolPolicy()},
-        {"timeouts": 30},
-        {"on_event": 7},
-        {"on_event": noted},
-        {"model": 7},
+        pytest.param({"policy": RetryPolicy()}, id="another policy"),
+        pytest.param({"retry": PoolPolicy()}, id="the pool's policy for retries"),
+        pytest.param({"timeouts": 30}, id="a number for time-outs"),
+        pytest.param({"on_event": 7}, id="a listener that is none"),
+        pytest.param({"on_event": noted}, id="an async listener"),
+        pytest.param({"model": 7}, id="a model without a name"),
     ],
-    ids=str,
 )
 def test_a_setting_that_can_not_be_used_is_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequestError):

@@ -4,7 +4,7 @@ Building one merges headers, cookies and parameters anew, 20 us; a copy costs 3.
 client would build the same again: whoever sets a header or gets a cookie in between is asked again.
 """
 
-from typing import Any, Self
+from typing import Any, Self, cast
 
 _LIBRARIES = frozenset({"httpx", "httpx2"})
 
@@ -37,7 +37,7 @@ class PreparedRequest:
             built: what its `build_request` made, for a body in memory.
             extensions: what is handed on with each request.
         """
-        kind: Any = type(client)
+        kind = cast("type[object]", type(client))
         build: object = getattr(kind, "build_request", None)
         if getattr(build, "__module__", "").partition(".")[0] not in _LIBRARIES:
             return None
