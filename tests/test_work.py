@@ -4,6 +4,7 @@ The bounds are a quarter above what was counted when they were set: a feature ma
 regex for every key of every reply may not pass unseen. `nox -s bench` measures the same in time.
 """
 
+import math
 import sys
 from collections.abc import Callable
 from types import FrameType
@@ -13,10 +14,11 @@ import anyio
 import pytest
 from pydantic_core import to_json
 
-from rig import Client, Message, Reply, ToolCall, Usage, tool
+from rig import Client, Message, Reply, TextDelta, ToolCall, Usage, tool
 from rig.model import ChatRequest
 from rig.testing import FakeBackend, ScriptedModel, repeat, reply
 from rig.text.salvage import OfferedTool
+from rig.transport.sockets import Connection
 from rig.wire.chat_stream import ChatStream
 from rig.wire.decode import decode_chat
 from rig.wire.encode import encode_chat
@@ -144,7 +146,62 @@ def test_a_token_of_a_stream_costs_few_calls(changing: dict[str, int], most: int
 
 def test_a_token_that_comes_alone_costs_few_calls() -> None:
     few, many = reading(events(100)), reading(events(1100))
-    assert (many - few) / 1000 <= 30
+    assert (many - few) / 1000 <= 32
+
+
+class Reads(Connection):
+    """A connection whose reads are known: one for each item."""
+
+    closed = answered = False
+    settled = reusable = True
+
+    def __init__(self, items: list[bytes]) -> None:
+        self._items = iter(items)
+
+    async def send(self, data: bytes, until: float = math.inf) -> bool:
+        return True
+
+    async def receive(self, max_bytes: int, until: float = math.inf) -> bytes | None:
+        return next(self._items, b"")
+
+    def close(self) -> None:
+        pass
+
+
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(("as_events", "most"), [(False, 70), (True, 78)])
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_a_read_that_brings_a_token_passes_few_functions(
+    backend: str, as_events: bool, most: int
+) -> None:
+    """From the socket to who reads the deltas or the events of a run."""
+
+    def streaming(count: int) -> int:
+        async def run() -> None:
+            async def connect(*_: object, **__: object) -> Connection:
+                return Reads([HEAD, *(b"%x\r\n%b\r\n" % (len(one), one) for one in stream)])
+
+            stream = [*events(count), b"data: [DONE]\n\n"]
+            async with Client("http://model/v1") as client:
+                client._http._route.pool._connect = connect  # type: ignore[attr-defined] # the pool's own
+                told = 0
+                if as_events:
+                    async with client.run_stream("a", model="m", max_tokens=8) as running:
+                        async for event in running:
+                            told += isinstance(event, TextDelta)
+                else:
+                    request = ChatRequest(model="m", messages=conversation(0), max_tokens=8)
+                    async with client.stream(request) as reply:
+                        async for delta in reply:
+                            told += bool(delta.text)
+                assert told == count
+
+        return calls_of(lambda: anyio.run(run, backend=backend))
+
+    few, many = streaming(100), streaming(600)
+    assert (many - few) / 500 <= most
 
 
 def test_counters_are_added_and_made_without_validation() -> None:

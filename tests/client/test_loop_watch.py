@@ -1,11 +1,12 @@
 """Loops in the deltas of a stream: found in every channel, wherever the stream was cut."""
 
+import math
+
 import pytest
 
 from rig.client.loop_watch import LoopWatch
 from rig.model import CallDelta, Delta
 from rig.text.repetition import RepetitionGuard
-from rig.wire.assembly import Blank
 
 BLOCK = "EXCLUSIVE OF THE EASTERLY 100 FEET\\nOF SAID LOTS 7 TO 10, EXCLUSIVE OF THE EASTERLY "
 
@@ -66,10 +67,9 @@ def test_nothing_is_found_in_ordinary_text() -> None:
 
 
 def test_a_guard_that_is_off_finds_nothing() -> None:
-    assert (
-        LoopWatch(RepetitionGuard.off()).find(texts(BLOCK * 200, 3), Blank(1 << 20, "content"))
-        is None
-    )
+    watch = LoopWatch(RepetitionGuard.off())
+    assert watch.find(texts(BLOCK * 200, 3)) is None
+    assert watch.max_blank == math.inf
 
 
 def test_text_that_was_retracted_is_forgotten() -> None:
@@ -84,17 +84,16 @@ def test_whitespace_that_no_delta_tells_of_is_a_loop_too(
     blank: int, found: bool, where: str
 ) -> None:
     watch = LoopWatch(RepetitionGuard())
-    assert watch.find([Delta(text="{")], Blank(blank, where)) == (1 if found else None)
-    assert (watch.found is not None) is found
-    if watch.found is not None:
-        assert watch.found.where == where
-        assert watch.found.trimmed("{") == "{"
+    assert watch.find([Delta(text="{")]) is None
+    assert (blank > watch.max_blank) is found
+    watch.find_blank(blank, where)
+    assert watch.found is not None
+    assert watch.found.where == where
+    assert watch.found.trimmed("{") == "{"
 
 
 def test_any_whitespace_may_be_let_pass() -> None:
-    assert (
-        LoopWatch(RepetitionGuard(max_whitespace=None)).find([], Blank(1 << 20, "content")) is None
-    )
+    assert LoopWatch(RepetitionGuard(max_whitespace=None)).max_blank == math.inf
 
 
 def test_what_the_end_of_a_reply_repeats_is_not_watched() -> None:

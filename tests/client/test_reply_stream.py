@@ -515,16 +515,14 @@ class Slow:
     def __init__(self, *steps: bytes | float) -> None:
         self._steps = iter(steps)
 
-    def __aiter__(self) -> "Slow":
-        return self
-
-    async def __anext__(self) -> bytes:
+    async def next_data(self) -> bytes | None:
+        self.since = anyio.current_time()
         await anyio.lowlevel.checkpoint()
         for step in self._steps:
             if isinstance(step, bytes):
                 return step
             await anyio.sleep(step)
-        raise StopAsyncIteration
+        return None
 
 
 def slowly(*steps: bytes | float) -> ClientReplyStream:

@@ -1046,7 +1046,7 @@ def test_whether_the_template_opens_a_thought_is_told(
 def test_whitespace_that_is_held_back_is_counted(texts: list[str], blank: int) -> None:
     assembler = StreamAssembler()
     assembler.feed(say(*texts))
-    assert (assembler.blank, assembler.blank.where) == (blank, "content")
+    assert (assembler.blank, assembler.blank_where) == (blank, "content")
 
 
 THINKING = [{"type": "thinking", "thinking": [{"type": "text", "text": "\n"}]}]
@@ -1070,6 +1070,6 @@ def test_whitespace_is_counted_wherever_no_delta_tells_of_it(
     assembler = StreamAssembler()
     assembler.feed([*map(chunk, first), *[chunk(again)] * 9])
     chars = 9 + 2 * ("hm" in str(first))
-    assert (assembler.blank, assembler.blank.where) == (chars, where)
+    assert (assembler.blank, assembler.blank_where) == (chars, where)
     assembler.feed([Event("message", chunk(again).data.replace(rb"\n", b"x"))])
     assert assembler.blank == 0

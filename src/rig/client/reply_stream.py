@@ -6,7 +6,6 @@ exception is being handled.
 """
 
 import math
-from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -27,6 +26,7 @@ from rig.messages import Usage
 from rig.model import Delta, Reply
 from rig.text.repetition import Repetition
 from rig.transport.http import StreamResponse, Timeouts
+from rig.transport.sockets import now
 from rig.wire.chat_stream import ChatStream
 
 TAIL_S = 1.0
@@ -77,6 +77,7 @@ class ClientReplyStream:
     ) -> None:
         self._response = response
         self._chat = chat
+        self._assembler = chat.assembler
         self._watch = watch
         self._resources = resources
         self._model = model
@@ -84,8 +85,9 @@ class ClientReplyStream:
         self._sent = sent
         self._first_token_s: float | None = None
         self._learned = learned
-        self._ready: deque[Delta] = deque()
-        self._seen = _Seen()
+        self._ready: list[Delta] = []  # what was read last
+        self._handed = 0  # out, of that
+        self._seen = _Seen()  # what was handed out before
         self._outcome: Reply | RigError | None = None
         self._body_over = False
         self._left = False
@@ -98,6 +100,7 @@ class ClientReplyStream:
     @property
     def text(self) -> str:
         """The visible text of the deltas so far, without what was retracted."""
+        self._see_handed()
         return self._seen.whole_text()
 
     def reply(self) -> Reply:
@@ -107,7 +110,7 @@ class ClientReplyStream:
             InvalidRequestError: the stream has not ended yet, or was left before it had.
             RigError: what ended it.
         """
-        if self._outcome is None or self._ready:
+        if self._outcome is None or self._handed < len(self._ready):
             raise InvalidRequestError(
                 "the reply is not complete: iterate over its stream to the end before asking for it"
             )
@@ -119,13 +122,12 @@ class ClientReplyStream:
         return self
 
     async def __anext__(self) -> Delta:
-        ready = self._ready
-        while not ready:
+        while self._handed >= len(self._ready):
             if self._outcome is not None:
                 await self._end()
             await self._advance()
-        delta = ready.popleft()
-        self._seen.add(delta)
+        delta = self._ready[self._handed]
+        self._handed += 1
         return delta
 
     async def begin(self) -> None:
@@ -174,29 +176,38 @@ class ClientReplyStream:
         if self._left:
             raise InvalidRequestError("the stream is closed: iterate over it inside its block")
         chat = self._chat
-        data = await self._read_tail() if chat.complete else await self._read_news()
-        if data is None:
-            self._close()
-        elif isinstance(data, RigError):
-            self._break(data)
+        data: bytes | RigError | None
+        if chat.complete:
+            data = await self._read_tail()
+        elif self._silence.lasts:
+            data = await self._read_news()
         else:
-            await self._take(chat.feed(data))
+            data = await self._read()
+        if isinstance(data, bytes):
+            self._take(chat.feed(data))
+            if self._watch.found is not None:
+                # before anybody else's turn: the server stops generating
+                await self._resources.aclose()
+        elif data is None:
+            self._close()
+        else:
+            self._break(data)
 
-    async def _take(self, deltas: list[Delta]) -> None:
+    def _take(self, deltas: list[Delta]) -> None:
         """Make deltas ready, up to where the model begins to repeat itself."""
-        chat = self._chat
+        chat, assembler, watch = self._chat, self._assembler, self._watch
         if deltas and self._first_token_s is None:
-            self._first_token_s = anyio.current_time() - self._sent
-        held = chat.assembler.take_held()
-        self._silence.heard(bool(deltas or held), chat)
-        cut = self._watch.find(deltas, chat.assembler.blank, held)
-        if cut is not None and self._watch.found is not None:
-            self._cut(deltas[:cut], self._watch.found)
-            await (
-                self._resources.aclose()
-            )  # before anybody else's turn: the server stops generating
+            self._first_token_s = now() - self._sent
+        held, blank = assembler.take_held(), assembler.blank
+        self._silence.heard(bool(deltas or held), blank, chat.untold, self._response.since)
+        cut = watch.find(deltas, held)
+        if cut is None and blank > watch.max_blank:
+            watch.find_blank(blank, assembler.blank_where)
+        self._see_handed()
+        if watch.found is not None:
+            self._cut(deltas[:cut], watch.found)
             return
-        self._ready.extend(deltas)
+        self._ready += deltas
         if deltas:
             self._tail_until = 0.0
             if self._tail_ends and any(delta.tool_call is not None for delta in deltas):
@@ -207,7 +218,7 @@ class ClientReplyStream:
     async def _read(self) -> bytes | RigError | None:
         """The next bytes, None at the end of the body, or what broke it."""
         try:
-            data = await anext(self._response, None)
+            data = await self._response.next_data()
         except RigError as error:
             return error
         if data is None:
@@ -217,15 +228,12 @@ class ClientReplyStream:
         return data
 
     async def _read_news(self) -> bytes | RigError | None:
-        """As `_read`; where the last read told nothing new, the wait goes on from before it.
+        """As `_read` where the last read told nothing new: the wait goes on from before that.
 
         So only keep-alives cost a scope, and the pauses of whoever reads count for nothing.
         """
         silence = self._silence
-        if not silence.lasts:
-            silence.begin()
-            return await self._read()
-        if anyio.current_time() < silence.until:
+        if now() < silence.until:
             with anyio.CancelScope(deadline=silence.until):
                 return await self._read()
         return silence.error()
@@ -233,12 +241,12 @@ class ClientReplyStream:
     async def _read_tail(self) -> bytes | None:
         """More of what follows a complete reply, None when that was enough; a fault is an end too."""
         if not self._tail_until:
-            now = anyio.current_time()
-            self._tail_ends = self._tail_ends or now + MAX_TAIL_S
-            self._tail_until = min(now + TAIL_S, self._tail_ends)
+            at = now()
+            self._tail_ends = self._tail_ends or at + MAX_TAIL_S
+            self._tail_until = min(at + TAIL_S, self._tail_ends)
             self._tail_bytes = 0
         data: bytes | RigError | None = None
-        if self._tail_bytes < MAX_TAIL_BYTES and anyio.current_time() < self._tail_until:
+        if self._tail_bytes < MAX_TAIL_BYTES and now() < self._tail_until:
             with anyio.CancelScope(deadline=self._tail_until):
                 data = await self._read()
         if not isinstance(data, bytes):
@@ -301,8 +309,7 @@ class ClientReplyStream:
     def _cut(self, deltas: Sequence[Delta], repetition: Repetition) -> None:
         """End the stream where the model repeats itself: an outcome. Calls are dropped."""
         seen = self._seen.copy()
-        for delta in (*self._ready, *deltas):
-            seen.add(delta)
+        seen.extend([*self._ready, *deltas])
         self._ready.extend(deltas)
         self._ready.append(Delta(finish_reason="repetition"))
         self._outcome = Reply(
@@ -320,7 +327,14 @@ class ClientReplyStream:
         self._learned(self._chat.assembler.template_thinks or None)
 
     def _latency_s(self) -> float:
-        return anyio.current_time() - self._started
+        return now() - self._started
+
+    def _see_handed(self) -> None:
+        """Note what was handed out of the last read."""
+        if self._handed:
+            self._seen.extend(self._ready[: self._handed])
+            del self._ready[: self._handed]
+            self._handed = 0
 
 
 class _Silence:
@@ -350,25 +364,24 @@ class _Silence:
         self.until = since + self._bound_s
         self.lasts = False
 
-    def begin(self) -> None:
-        """Wait for news from here on; for the first ones since the request was sent."""
-        if self._begun:
-            self.until = anyio.current_time() + self._bound_s
-
-    def heard(self, news: bool, chat: ChatStream) -> None:
+    def heard(self, news: bool, blank: int, untold: int, since: float) -> None:
         """Something came.
 
         Args:
             news: whether that is known to be part of the reply.
-            chat: what came of it otherwise.
+            blank: whitespace at the end of the reply, of which no delta tells.
+            untold: what else came of it and no delta tells of.
+            since: when the wait for it began. News are waited for from there on, the first ones since the
+                request was sent.
         """
-        blank = chat.assembler.blank
-        if news or blank > self._blank or chat.untold > self._untold:
+        if news or blank > self._blank or untold > self._untold:
             self._begun, self._bound_s = True, self._idle_s
             self.lasts = False
-        else:
+        elif not self.lasts:
             self.lasts = True
-        self._blank, self._untold = blank, chat.untold
+            if self._begun:
+                self.until = since + self._bound_s
+        self._blank, self._untold = blank, untold
 
     def error(self) -> RequestTimeoutError:
         """It has lasted too long."""
@@ -389,13 +402,14 @@ class _Seen:
         self.text: list[str] = []
         self.reasoning: list[str] = []
 
-    def add(self, delta: Delta) -> None:
-        if delta.retracted:
-            self.text.clear()
-        if delta.text:
-            self.text.append(delta.text)
-        elif delta.reasoning:
-            self.reasoning.append(delta.reasoning)
+    def extend(self, deltas: Sequence[Delta]) -> None:
+        for delta in deltas:
+            if delta.retracted:
+                self.text.clear()
+            if delta.text:
+                self.text.append(delta.text)
+            elif delta.reasoning:
+                self.reasoning.append(delta.reasoning)
 
     def whole_text(self) -> str:
         """The text; what was joined once is not joined again."""

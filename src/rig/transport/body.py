@@ -1,8 +1,16 @@
 """An answer that has begun: its head is there, its raw body is read one by one and closed once."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import suppress
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 import anyio
 import httpx
@@ -43,7 +51,7 @@ class Answer(Protocol):
         """The body where all of it has come with the head, as it is encoded; None where it is to be read."""
         ...
 
-    async def read(self) -> bytes | None:
+    def read(self) -> Coroutine[Any, Any, bytes | None]:
         """The next bytes, None at the end."""
         ...
 

@@ -70,6 +70,7 @@ class StreamResponse:
     Attributes:
         status: HTTP status; redirects are not followed.
         headers: names in lower case; repeated ones are joined by commas.
+        since: when the last wait for bytes began, on the event loop's clock.
     """
 
     __slots__ = (
@@ -81,6 +82,7 @@ class StreamResponse:
         "_max_bytes",
         "_undecoded",
         "headers",
+        "since",
         "status",
     )
 
@@ -101,6 +103,7 @@ class StreamResponse:
         self._decoder: BodyDecoder | None = None
         self._undecoded: bytes = b""
         self._first = True
+        self.since = 0.0
 
     def aiter(self) -> AsyncIterator[bytes]:
         """Decoded bytes as they come, split anywhere, never empty; to be read once.
@@ -117,30 +120,49 @@ class StreamResponse:
         return self
 
     async def __anext__(self) -> bytes:
+        data = await self.next_data()
+        if data is None:
+            raise StopAsyncIteration
+        return data
+
+    async def next_data(self) -> bytes | None:
+        """What iterating gives next, None at the end.
+
+        Raises:
+            RigError: as `aiter`.
+        """
         decoder = self._decoder
         if decoder is None:
             decoder = self._decoder = BodyDecoder(self._answer.encoding, self._max_bytes)
-        while (raw := await self._next_raw()) is not None:
-            self._undecoded = b""
+        raw: bytes | None
+        while True:
+            if self._undecoded:
+                raw = await self._undecoded_rest()
+            else:
+                self.since = now()
+                if not self._first:
+                    self._deadline.read_on(self.since)
+                raw = await (self._answer.read() if self._answer.minds_deadline else self._read())
+                self._first = False
+            if raw is None:
+                decoder.finish()
+                return None
             if not decoder.identity and len(raw) > CODED_STEP_BYTES:
                 raw, self._undecoded = raw[:CODED_STEP_BYTES], raw[CODED_STEP_BYTES:]
             if data := decoder.feed(raw):
                 return data
-        decoder.finish()
-        raise StopAsyncIteration
 
-    async def _next_raw(self) -> bytes | None:
-        """What is to be decoded next; a bomb is taken apart without leaving others no turn.
+    async def _undecoded_rest(self) -> bytes:
+        """The rest of what was read; a bomb is taken apart without leaving others no turn.
 
         Raises:
-            RigError: whatever ended the wait.
+            RequestTimeoutError: time is up.
         """
-        if not self._undecoded:
-            return await self._read()
         await anyio.lowlevel.checkpoint()
         if now() >= self._deadline.at:
             raise self._deadline.error()
-        return self._undecoded
+        rest, self._undecoded = self._undecoded, b""
+        return rest
 
     async def read(self) -> bytes:
         """The whole body, as `HTTP.post` returns it; for error statuses, of which a cut one is kept.
@@ -162,29 +184,20 @@ class StreamResponse:
         return b"".join(parts)
 
     async def _read(self) -> bytes | None:
-        """Raw bytes, None at the end; the time-outs run only here.
+        """Raw bytes of an answer that knows of no deadline, None at the end.
 
         Raises:
             RigError: whatever ended the wait.
         """
-        if not self._first:
-            self._deadline.read_on(now())
-        if self._answer.minds_deadline:
-            raw = await self._answer.read()  # the transport minds the deadline
-            self._first = False
-            return raw
         error: RigError | None = None
         with anyio.CancelScope(deadline=self._deadline.at):
             try:
-                raw = await self._answer.read()
+                return await self._answer.read()
             except RigError:
                 raise
             except Exception as fault:
                 if (error := rig_error_from(fault, "idle")) is None:
                     raise
-            else:
-                self._first = False
-                return raw
         raise error or self._deadline.error()
 
 

@@ -323,7 +323,8 @@ class ResponseReader:
                 the same call is dropped, and every later call raises too.
         """
         pieces: list[bytes] = []
-        was_done = self.done
+        done = ResponseReader._read_excess
+        was_done = self._step is done
         pos, size = 0, len(data)
         try:
             while pos < size:  # every step consumes at least one byte, or raises
@@ -339,7 +340,7 @@ class ResponseReader:
             self._head = None
         if pieces:
             events.append(Data(pieces[0] if len(pieces) == 1 else b"".join(pieces)))
-        if self.done and not was_done:
+        if self._step is done and not was_done:
             events.append(_END)
         return events
 

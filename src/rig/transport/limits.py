@@ -108,11 +108,11 @@ class BodyDecoder:
                 ones their bound (reason raw); every later call raises too.
             ProtocolError: the data is corrupt (reason corrupt_encoding).
         """
-        self._count(0)  # once too large, always too large
-        self._raw += len(raw)
         if self.identity:
             self._count(len(raw))
             return raw
+        self._count(0)  # once too large, always too large
+        self._raw += len(raw)
         if self._raw > self._max_bytes * RAW_BYTES_PER_DECODED + RAW_ALLOWANCE_BYTES:
             raise ResponseTooLargeError(
                 f"the answer decodes to less than {self._max_bytes} bytes, but takes far more to send",

@@ -14,9 +14,16 @@ import ssl
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Mapping,
+)
 from contextlib import asynccontextmanager
-from typing import NamedTuple, Self, cast
+from typing import Any, NamedTuple, Self, cast
 
 import anyio
 import anyio.lowlevel
@@ -481,30 +488,38 @@ class _Exchange:
         return head
 
     async def read_data(self) -> bytes | None:
-        """More of the body, None at its end."""
-        if self.whole is not None:
-            data, self.whole = self.whole, b""
-            return data or None
-        while True:
-            if self._pending:
-                event = self._pending.pop(0)
-                if isinstance(event, Data):
-                    return event.data
-            if self.over:
-                return None
-            self._pending = await self._receive_body()
-            self._end_if_complete()
+        """More of the body, None at its end; the connection is closed when reading fails.
 
-    async def _receive_body(self) -> list[Event]:
-        fault: UpstreamError | None = None
+        It is one coroutine, because each more is begun and woken for every token of a slow model.
+
+        Raises:
+            StreamCutError: the connection broke.
+            UpstreamError: it was closed on this side.
+        """
+        if self.whole is not None:
+            whole, self.whole = self.whole, b""
+            return whole or None
         try:
-            return self._read(await self._receive("idle"))
-        except StreamCutError:
-            raise
+            while True:
+                if self._pending:
+                    event = self._pending.pop(0)
+                    if isinstance(event, Data):
+                        return event.data
+                if self.over:
+                    return None
+                until = self._until() if self.deadline is None else self.deadline.at
+                data = await self._connection.receive(RECEIVE_BYTES, until)
+                if data is None:
+                    raise self._timed_out("idle")
+                self._pending = self._read(data)
+                self._end_if_complete()
         except UpstreamError as error:
-            fault = error
-        if fault.reason != "reset":
-            raise fault
+            self.close()
+            if error.reason != "reset" or isinstance(error, StreamCutError):
+                raise
+        except BaseException:
+            self.close()
+            raise
         raise StreamCutError(
             "the server broke the connection before its answer was complete", reason="reset"
         )
@@ -595,15 +610,6 @@ async def _closing(parts: AsyncIterator[bytes]) -> AsyncGenerator[AsyncIterator[
             await parts.aclose()
 
 
-async def _next_data(exchange: _Exchange) -> bytes | None:
-    """More of the body, None at its end; the connection is closed when reading fails."""
-    try:
-        return await exchange.read_data()
-    except BaseException:
-        exchange.close()
-        raise
-
-
 class PoolAnswer:
     """An answer over a connection of the pool.
 
@@ -631,9 +637,9 @@ class PoolAnswer:
         """The body where all of it has come with the head, as it is encoded; None where it is to be read."""
         return self._exchange.whole
 
-    async def read(self) -> bytes | None:
+    def read(self) -> Coroutine[Any, Any, bytes | None]:
         """The next bytes, None at the end."""
-        return await _next_data(self._exchange)
+        return self._exchange.read_data()
 
     async def close(self) -> None:
         """Close the connection if anything is left of the body; never awaits."""
@@ -650,7 +656,7 @@ class _Body(httpx.AsyncByteStream):
         return self
 
     async def __anext__(self) -> bytes:
-        data = await _next_data(self._exchange)
+        data = await self._exchange.read_data()
         if data is None:
             raise StopAsyncIteration
         return data

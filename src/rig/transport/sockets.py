@@ -399,7 +399,9 @@ class _LoopConnection(asyncio.Protocol, Connection):
                 return b""
             if until < math.inf and self._loop.time() >= until:
                 return None
-            self._mind(until)
+            self._until = until
+            if self._alarm is None or self._alarm.when() > until:
+                self._set_alarm()
             self._reader = self._loop.create_future()
             try:
                 await self._reader
@@ -407,14 +409,13 @@ class _LoopConnection(asyncio.Protocol, Connection):
                 self._reader = None
         return self._take(max_bytes)
 
-    def _mind(self, until: float) -> None:
+    def _set_alarm(self) -> None:
         """See to it that a wait ends. A timer is set anew only when it has fired, or is too late."""
-        self._until = until
-        if self._alarm is not None and self._alarm.when() > until:
+        if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
-        if self._alarm is None and until < math.inf:
-            self._alarm = self._loop.call_at(until, self._ring)
+        if self._until < math.inf:
+            self._alarm = self._loop.call_at(self._until, self._ring)
 
     def _ring(self) -> None:
         self._alarm = None
@@ -422,7 +423,7 @@ class _LoopConnection(asyncio.Protocol, Connection):
             if self._loop.time() >= self._until:
                 self._wake()
             else:
-                self._mind(self._until)
+                self._set_alarm()
 
     def _take(self, max_bytes: int) -> bytes:
         chunks = self._chunks

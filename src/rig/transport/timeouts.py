@@ -51,23 +51,23 @@ class Deadline:
         reason: first_byte, idle or total.
     """
 
-    __slots__ = ("_timeouts", "_total_at", "at", "reason")
+    __slots__ = ("_idle_s", "_timeouts", "_total_at", "at", "reason")
 
     def __init__(self, timeouts: Timeouts, now: float) -> None:
         self._timeouts = timeouts
         self._total_at = math.inf if timeouts.total_s is None else now + timeouts.total_s
-        self.at = math.inf
-        self.reason = ""
-        self._set(now, timeouts.first_byte_s, "first_byte")
+        self._idle_s = math.inf if timeouts.idle_s is None else timeouts.idle_s
+        first_s = math.inf if timeouts.first_byte_s is None else timeouts.first_byte_s
+        self.at = self._total_at
+        self.reason = "total"
+        if now + first_s < self.at:
+            self.at, self.reason = now + first_s, "first_byte"
 
     def read_on(self, now: float) -> None:
         """Wait for more of the body from here on."""
-        self._set(now, self._timeouts.idle_s, "idle")
-
-    def _set(self, now: float, bound_s: float | None, reason: str) -> None:
-        at = math.inf if bound_s is None else now + bound_s
+        at = now + self._idle_s
         if at < self._total_at:
-            self.at, self.reason = at, reason
+            self.at, self.reason = at, "idle"
         else:
             self.at, self.reason = self._total_at, "total"
 

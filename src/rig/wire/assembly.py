@@ -11,7 +11,7 @@ announce the end after each call (BerriAI/litellm 31634, RayBytes/ChatMock 114).
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from pydantic_core import from_json, to_json
 
@@ -50,23 +50,6 @@ _ODD: Final = object()
 _HEAD_FIELDS: Final = ("id", "model")
 _PLAIN_FIELDS: Final = 3  # of a choice: index, delta, finish_reason
 _CUTS: Final = frozenset({"length", "content_filter"})
-
-
-class Blank(int):
-    """Characters of whitespace at the end of a part of a reply.
-
-    Args:
-        chars: how many.
-        where: the part, named as `Repetition.where` is.
-    """
-
-    where: str
-
-    def __new__(cls, chars: int, where: str = "content") -> Self:
-        """Make one."""
-        blank = super().__new__(cls, chars)
-        blank.where = where
-        return blank
 
 
 class StreamAssembler:
@@ -136,16 +119,21 @@ class StreamAssembler:
         return self._text.text
 
     @property
-    def blank(self) -> Blank:
-        """The longest run of whitespace that a part of the reply ends with and no delta tells of."""
+    def blank(self) -> int:
+        """Characters of the longest whitespace that a part of the reply ends with and no delta tells of."""
         text = self._text
-        longest = Blank(text.blank, "content")
-        if text.blank_thought > longest:
-            longest = Blank(text.blank_thought, "reasoning")
-        for calls in (self._calls, self._legacy):
-            if calls.blank > longest:
-                longest = Blank(calls.blank, f"tool:{calls.touched or ''} arguments")
-        return longest
+        return max(text.blank, text.blank_thought, self._calls.blank, self._legacy.blank)
+
+    @property
+    def blank_where(self) -> str:
+        """The part that ends with it, named as `Repetition.where` is."""
+        text, blank = self._text, self.blank
+        if text.blank == blank:
+            return "content"
+        if text.blank_thought == blank:
+            return "reasoning"
+        calls = self._calls if self._calls.blank == blank else self._legacy
+        return f"tool:{calls.touched or ''} arguments"
 
     @property
     def _size(self) -> int:
@@ -214,7 +202,12 @@ class StreamAssembler:
             What `feed` would have returned for them; None when only that can tell. Nothing was added then.
         """
         texts = self._plain.texts(block)
-        if texts is None or self.ended or self._size + len(block) > self._max_response_bytes:
+        if (
+            texts is None
+            or self._done
+            or self.fault is not None
+            or self._size + len(block) > self._max_response_bytes
+        ):
             return None
         deltas: list[Delta] = []
         self._read += len(texts)

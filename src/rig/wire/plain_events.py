@@ -79,9 +79,12 @@ class PlainEvents:
             return None
         start, end = len(before), -len(after) + len(_END)
         *events, _ = block.split(_END)
-        pieces = [event[start:end] for event in events]
-        if before + self._between.join(pieces) + after != block:
-            return None
+        if len(events) == 1:
+            pieces = [block[start : -len(after)]]
+        else:
+            pieces = [event[start:end] for event in events]
+            if before + self._between.join(pieces) + after != block:
+                return None
         if _INSIDES.fullmatch(joined := b"\n".join(pieces)) is None:
             return None
         try:

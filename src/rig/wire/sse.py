@@ -85,7 +85,8 @@ class SSEParser:
         Raises:
             ResponseTooLargeError: an event outgrew the limit before.
         """
-        self._check()
+        if self.fault is not None:
+            raise self.fault
         if not chunk:
             return b""
         if self._after_cr or b"\r" in chunk:
