@@ -5,10 +5,9 @@ Rules for whoever edits this file: a seat is left on every way out; an error is 
 other one is being handled; no await stands between a choice and taking the seat.
 """
 
-import copy
 import math
 import random as randomness
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -17,36 +16,36 @@ import anyio
 from rig.client.fair_queue import Waiting
 from rig.errors import (
     InputTooLargeError,
-    ModelNotFoundError,
-    RateLimitedError,
     RequestTimeoutError,
     RigError,
-    ServerError,
-    UpstreamError,
 )
 from rig.events import (
     EndpointChanged,
     EndpointState,
     EndpointWait,
     FailedOver,
-    RetryEvent,
-    RetryKind,
     RunEvent,
     event_listener,
 )
 from rig.gateway.choose import Ask, Candidate, Choice, Nobody, WaitUntil, choose
 from rig.gateway.failover import Again, GiveUp, Situation, next_attempt
-from rig.gateway.fault import Fault, fault_of
+from rig.gateway.fault import fault_of
 from rig.gateway.floor import Floor, Seat
 from rig.gateway.line import NEW, Line
+from rig.gateway.outcome import (
+    Failure,
+    final_error,
+    no_endpoint_error,
+    nobody_error,
+    retry_event,
+)
 from rig.gateway.policy import PoolPolicy
 from rig.model import Priority
-from rig.transport.retry import MAX_DETAIL_CHARS, RetryPolicy
+from rig.transport.retry import RetryPolicy
 
 T = TypeVar("T")
 Tell = Callable[[RunEvent], Awaitable[None]]
 
-_KINDS: Final[Mapping[Fault, RetryKind]] = {"limited": "429", "full": "429", "failing": "5xx"}
 _NO_ANSWER: Final = frozenset({"silent", "unreachable", "broken"})
 
 
@@ -69,25 +68,6 @@ class Errand:
     priority: Priority = "interactive"
     tags: frozenset[str] = frozenset()
     greedy: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """How a request to an endpoint failed.
-
-    Attributes:
-        line: the endpoint.
-        error: the failure.
-        fault: its kind.
-        event: what it changed about the endpoint, None for nothing.
-        trial: it tried an endpoint that had been left alone.
-    """
-
-    line: Line
-    error: RigError
-    fault: Fault
-    event: EndpointChanged | None
-    trial: bool = False
 
 
 class Call:
@@ -183,7 +163,9 @@ class Call:
             retry=self._retry,
             random=_random(),
         )
-        return Failure(line, error, fault, event, trial)
+        return Failure(
+            index=line.index, name=line.name, error=error, fault=fault, event=event, trial=trial
+        )
 
     def answered_at(
         self, line: Line, since: float | None, *, complete: bool = True
@@ -242,13 +224,13 @@ class Call:
         """
         await self.tell(failure.event)
         self._failure, self._begun = failure, begun
-        line, now = failure.line, anyio.current_time()
+        now = anyio.current_time()
         decision = next_attempt(
             Situation(
                 fault=failure.fault,
                 error=failure.error,
-                visit=self._visits[line.index],
-                health=line.health,
+                visit=self._visits[failure.index],
+                health=self._floor.lines[failure.index].health,
                 now=now,
                 elapsed_s=now - self.began,
                 attempts=self.attempts,
@@ -264,10 +246,18 @@ class Call:
         self._restarts += begun
         if isinstance(decision, GiveUp):
             raise self._last_error(failure.error)
-        self._visits[line.index] = decision.visit
+        self._visits[failure.index] = decision.visit
         if isinstance(decision, Again):
-            self._stay = line.index
-            await self._tell(self._retry_event(failure, decision.delay_s))
+            self._stay = failure.index
+            await self._tell(
+                retry_event(
+                    failure,
+                    attempts=self.attempts,
+                    delay_s=decision.delay_s,
+                    elapsed_s=now - self.began,
+                    budget_s=self._retry.budget_s,
+                )
+            )
             await anyio.sleep(decision.delay_s)
 
     async def _ask_once(self, seat: Seat, send: Callable[[Line], Awaitable[T]]) -> T | Failure:
@@ -412,12 +402,12 @@ class Call:
 
     async def _tell_of_failover(self, line: Line) -> None:
         failure = self._failure
-        if failure is None or failure.line is line or self._told == self.attempts:
+        if failure is None or failure.index == line.index or self._told == self.attempts:
             return
         self._told = self.attempts
         await self._tell(
             FailedOver(
-                from_endpoint=failure.line.name,
+                from_endpoint=failure.name,
                 to_endpoint=line.name,
                 reason=failure.fault,
                 attempt=self.attempts + 1,
@@ -434,60 +424,21 @@ class Call:
         ]
         return EndpointWait(delay_s=max(0.0, at - now), endpoints=tuple(waited_for))
 
-    def _retry_event(self, failure: Failure, delay_s: float) -> RetryEvent:
-        error, name = failure.error, failure.line.name
-        limit = error if isinstance(error, RateLimitedError | ServerError) else None
-        return RetryEvent(
-            kind=_KINDS.get(failure.fault, "transport"),
-            attempt=self.attempts,
-            delay_s=delay_s,
-            elapsed_s=anyio.current_time() - self.began,
-            budget_s=self._retry.budget_s,
-            status=error.status,
-            server_asked=limit is not None and bool(limit.retry_after_s),
-            backpressure=limit.backpressure if limit is not None else None,
-            reason=f"{name}: {error.message}: waiting {delay_s:.1f} s, attempt {self.attempts}",
-            detail=error.detail.strip().partition("\n")[0].rstrip()[:MAX_DETAIL_CHARS],
-            error=error if error.status is None else None,
-        )
-
     def _error_of(self, nobody: Nobody) -> RigError:
-        if self._failure is not None:
-            return self._last_error(self._failure.error)
-        if nobody.reason == "missing_model":
-            return ModelNotFoundError(
-                "no endpoint of the pool has a model of that name: see pool.models()",
-                reason="pool",
-                retryable=False,
-            )
-        return ModelNotFoundError(
-            "no endpoint of the pool with these tags has a model of that name",
-            reason="pool",
-            retryable=False,
-        )
+        failure = self._failure
+        return nobody_error(nobody) if failure is None else self._last_error(failure.error)
 
     def _out_of_time(self) -> RigError:
         """None of the endpoints can be asked within the budget."""
         if self._failure is not None:
             return self._last_error(self._failure.error)
-        states = ", ".join(f"{line.name} is {line.health.state}" for line in self._floor.lines)
-        error = UpstreamError(
-            f"no endpoint of the pool can be asked within the retry budget: {states}",
-            reason="no_endpoint",
-        )
-        error.attempts = self.attempts
-        return error
+        states: list[tuple[str, EndpointState]] = [
+            (line.name, line.health.state) for line in self._floor.lines
+        ]
+        return self._last_error(no_endpoint_error(states))
 
     def _last_error(self, error: RigError) -> RigError:
-        """The error to raise; where more than one request was sent, a copy that says how many, and where."""
-        if self.attempts > 1:
-            copied = copy.copy(error)
-            copied.args = (
-                f"{error.message}; gave up after {self.attempts} attempts at {', '.join(self._asked)}",
-            )
-            error = copied.with_traceback(error.__traceback__)
-        error.attempts = self.attempts
-        return error
+        return final_error(error, attempts=self.attempts, asked=self._asked)
 
 
 def _may_come(candidate: Candidate, now: float) -> bool:

@@ -13,9 +13,10 @@ from typing import Self
 import anyio
 
 from rig.errors import RequestTimeoutError, RigError
-from rig.gateway.calling import Call, Failure
+from rig.gateway.calling import Call
 from rig.gateway.floor import Seat
 from rig.gateway.line import Line
+from rig.gateway.outcome import Failure
 from rig.model import Delta, Reply, ReplyStream
 
 
