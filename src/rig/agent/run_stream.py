@@ -68,7 +68,9 @@ class Feed:
     def __init__(self) -> None:
         self.result: RunResult[Any] | None = None
         self._waiting: deque[RunEvent] = deque()
-        self._news: anyio.Event | None = None
+        # One semaphore, where an event would have to be made for each wait: for each token of a slow model.
+        self._news = anyio.Semaphore(0, fast_acquire=True)
+        self._awaited = False
         self._room: anyio.Event | None = None
         self._final: RunResult[Any] | None = None
         self._error: Exception | None = None
@@ -76,7 +78,8 @@ class Feed:
     async def put(self, event: RunEvent) -> None:
         """Add an event; wait while the reader is too far behind."""
         self._waiting.append(event)
-        self._wake()
+        if self._awaited:
+            self._wake()
         while len(self._waiting) >= MAX_WAITING_EVENTS:
             self._room = anyio.Event()
             await self._room.wait()
@@ -93,13 +96,13 @@ class Feed:
         while not waiting:
             if self._final is not None:
                 self._end(self._final)
-            if self._news is not None:
+            if self._awaited:
                 raise InvalidRequestError("the events of a run are read by one task at a time")
-            self._news = anyio.Event()
+            self._awaited = True
             try:
-                await self._news.wait()
+                await self._news.acquire()
             finally:
-                self._news = None
+                self._awaited = False
         event = waiting.popleft()
         if self._room is not None and len(waiting) <= MAX_WAITING_EVENTS // 2:
             self._room.set()
@@ -143,9 +146,9 @@ class Feed:
         raise StopAsyncIteration
 
     def _wake(self) -> None:
-        if self._news is not None:
-            self._news.set()
-            self._news = None
+        if self._awaited:
+            self._awaited = False
+            self._news.release()
 
 
 @asynccontextmanager
