@@ -6,7 +6,9 @@ regex for every key of every reply may not pass unseen. `nox -s bench` measures 
 
 import math
 import sys
+from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -216,3 +218,46 @@ async def test_a_client_writes_the_head_of_its_requests_once() -> None:
             await client.run("a", model="m", max_tokens=8)
         route = client._http._route
         assert len(route._starts) == 1  # type: ignore[attr-defined] # the pool's own
+
+
+def frames_of(coroutine: Any) -> int:
+    """How many coroutines wait for each other below this one."""
+    depth = 0
+    while coroutine is not None and hasattr(coroutine, "cr_await"):
+        depth += 1
+        coroutine = coroutine.cr_await
+    return depth
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"], indirect=True)
+async def test_a_request_is_few_calls_and_few_frames_deep_and_opens_no_scope() -> None:
+    """Each frame is half a kilobyte of every request under way, and two turns of every wake-up."""
+    request = ChatRequest(model="m", messages=[Message(role="user", content="a")], max_tokens=8)
+    counted = Counter[str]()
+    depths: list[int] = []
+    asking: Any = None
+
+    def saw(frame: FrameType, event: str, _argument: Any) -> None:
+        if event == "call" and (caller := frame.f_back) is not None:
+            layer = Path(frame.f_code.co_filename).parent.name
+            counted[layer] += 1
+            if frame.f_code.co_qualname == "CancelScope.__enter__":
+                counted[f"scopes of {Path(caller.f_code.co_filename).parent.name}"] += 1
+
+    def answering(_request: Any) -> Any:
+        depths.append(frames_of(asking))
+        return reply("a")
+
+    async with FakeBackend(repeat(answering)).serve() as backend, Client(backend.url) as client:
+        await client.complete(request)
+        asking = client.complete(request)
+        depths.clear()
+        sys.setprofile(saw)
+        try:
+            await asking
+        finally:
+            sys.setprofile(None)
+    layers = ("client", "transport", "wire")
+    assert sum(counted[layer] for layer in layers) <= 142
+    assert [counted[f"scopes of {layer}"] for layer in layers] == [0, 0, 0]
+    assert max(depths) <= 10

@@ -5,7 +5,7 @@ httpx raises is mapped by `foreign` and raised where no exception is being handl
 is open while a caller's code runs.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
@@ -256,7 +256,7 @@ class HTTP:
         own = isinstance(self._route, PoolRoute)
         return f"HTTP({'its own connections' if own else 'the client of the caller'})"
 
-    async def post(self, path: str, body: bytes, headers: Headers = ()) -> Response:
+    def post(self, path: str, body: bytes, headers: Headers = ()) -> Coroutine[Any, Any, Response]:
         """Send a body and return the whole answer, whatever its status.
 
         Args:
@@ -270,9 +270,9 @@ class HTTP:
             ResponseTooLargeError: the answer is larger than the cap; reading stopped there.
             UpstreamError: no connection, or it broke; StreamCutError and ProtocolError among them.
         """
-        return await self._request("POST", path, body, headers)
+        return self._request("POST", path, body, headers)
 
-    async def get(self, path: str, headers: Headers = ()) -> Response:
+    def get(self, path: str, headers: Headers = ()) -> Coroutine[Any, Any, Response]:
         """Ask for a path and return the whole answer, whatever its status.
 
         Args:
@@ -282,7 +282,7 @@ class HTTP:
         Raises:
             RigError: as `post`.
         """
-        return await self._request("GET", path, b"", headers)
+        return self._request("GET", path, b"", headers)
 
     @asynccontextmanager
     async def stream(

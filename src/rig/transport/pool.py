@@ -429,7 +429,7 @@ class _Exchange:
         """Write the request and read the answer's head; the connection is closed when that fails."""
         try:
             await self.write(head, body)
-            return await self.read_head(await self._receive("first_byte"))
+            return await self.read_head(self._come(await self._receive()))
         except BaseException:
             self.close()
             raise
@@ -478,7 +478,7 @@ class _Exchange:
             return head
         self._pending = self._read(data)
         while not self._pending:
-            self._pending = self._read(await self._receive("first_byte"))
+            self._pending = self._read(self._come(await self._receive()))
         head = cast("Head", self._pending.pop(0))  # it comes first, and once
         self._streamed = _is_event_stream(head)
         self._end_if_complete()
@@ -524,15 +524,18 @@ class _Exchange:
             "the server broke the connection before its answer was complete", reason="reset"
         )
 
-    async def _receive(self, phase: str) -> bytes:
-        """The next bytes, none at the end of the connection.
+    def _receive(self) -> Coroutine[Any, Any, bytes | None]:
+        """The next bytes, none at the end of the connection; None when time ran out."""
+        return self._connection.receive(RECEIVE_BYTES, self._until())
+
+    def _come(self, data: bytes | None) -> bytes:
+        """What was received before there was a head.
 
         Raises:
             RequestTimeoutError: none came in time.
         """
-        data = await self._connection.receive(RECEIVE_BYTES, self._until())
         if data is None:
-            raise self._timed_out(phase)
+            raise self._timed_out("first_byte")
         return data
 
     def _read(self, data: bytes) -> list[Event]:

@@ -119,6 +119,9 @@ class Progress:
     said_500: frozenset[str] = frozenset()
 
 
+_NOTHING_YET: Final = Progress()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
     """Sleep `delay_s` seconds, then send again."""
@@ -223,19 +226,22 @@ async def retrying(
         RigError: the last attempt's; earlier ones are not chained to it.
     """
     started = clock()
-    progress = Progress()
+    progress = _NOTHING_YET
+    failure: RigError  # kept, and raised where no other exception is being handled
     while True:  # bounded by the policy: attempts or budget, or neither when the caller says so
-        outcome = await _attempt(send)
-        if not isinstance(outcome, _Failed):
+        try:
+            outcome = await send()
+        except RigError as error:
+            failure = error
+        else:
             if progress.attempts:
                 await _tell(_recovered(policy, progress, clock() - started), on_retry)
             return outcome
-        elapsed_s = clock() - started
         decision = decide(
             policy,
             progress,
-            outcome.error,
-            elapsed_s=elapsed_s,
+            failure,
+            elapsed_s=clock() - started,
             random=randomness.random(),  # noqa: S311 spreads load, guards nothing
             greedy=greedy,
         )
@@ -253,22 +259,6 @@ async def _tell(event: RetryEvent, on_retry: OnRetry | None) -> None:
         on_retry(event)
     if (listener := event_listener.get()) is not None:
         await listener(event)
-
-
-class _Failed:
-    """An attempt's error as a value: raised where no other exception is being handled."""
-
-    __slots__ = ("error",)
-
-    def __init__(self, error: RigError) -> None:
-        self.error = error
-
-
-async def _attempt(send: Callable[[], Awaitable[T]]) -> T | _Failed:
-    try:
-        return await send()
-    except RigError as error:
-        return _Failed(error)
 
 
 def _check_seconds(name: str, value: object, *, or_none: bool = False) -> None:

@@ -5,7 +5,7 @@ URL and the fields of the head, is made once.
 """
 
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import httpx
@@ -35,7 +35,7 @@ class Route(Protocol):
 
     minds_deadline: bool
 
-    async def send(
+    def send(
         self,
         method: str,
         path: str,
@@ -44,7 +44,7 @@ class Route(Protocol):
         *,
         deadline: Deadline,
         uncoded: bool = False,
-    ) -> Answer | RigError:
+    ) -> Coroutine[Any, Any, Answer | RigError]:
         """Send until the head of the answer is there.
 
         Args:
@@ -155,7 +155,7 @@ class PoolRoute:
         self._starts: dict[tuple[object, ...], _Start] = {}
         self.pool = PoolTransport()
 
-    async def send(
+    def send(
         self,
         method: str,
         path: str,
@@ -164,13 +164,13 @@ class PoolRoute:
         *,
         deadline: Deadline,
         uncoded: bool = False,
-    ) -> Answer | RigError:
+    ) -> Coroutine[Any, Any, Answer]:
         """As `Route.send`."""
         posts = bool(body) or method == "POST"
         own = _pairs(headers)
         key = (method, path, uncoded, posts, own)
         start = self._starts.get(key) or self._start(key, method, path, own, posts, uncoded)
-        return await self.pool.send(
+        return self.pool.send(
             start.origin,
             start.head.head(len(body) if posts else None),
             body,
