@@ -3,19 +3,10 @@
 import re
 from typing import Final
 
+from rig.text.turn_tokens import without_turn_tokens
+
 CUT: Final = "[...]"
 """Stands where text was left out, so that a model does not take two ends for neighbours."""
-
-# Tokens with which chat templates begin and end turns. Servers read them out of the text of a message as the
-# real thing (llama.cpp parses special tokens of the whole prompt), so that a text could speak as the system.
-# Quantifiers are bounded: the work is linear.
-_TURN_TOKENS: Final = re.compile(
-    r"<(?=[|\uff5c])"  # <|im_start|>, <|eot_id|>, and DeepSeek's with wide bars
-    r"|<(?=(?:/?s|bos|eos|pad|start_of_turn|end_of_turn|turn\||\|turn)>)"  # Llama 2, Gemma
-    r"|<(?=</?SYS>>)"
-    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\])",  # Mistral
-    re.IGNORECASE,
-)
 
 
 def defused(text: str, *tags: str) -> str:
@@ -28,7 +19,7 @@ def defused(text: str, *tags: str) -> str:
         text: what anybody may have written.
         tags: the names of the tags it stands between.
     """
-    broken = _TURN_TOKENS.sub(lambda found: found.group() + " ", text)
+    broken = without_turn_tokens(text)
     if not tags:
         return broken
     names = "|".join(map(re.escape, tags))
