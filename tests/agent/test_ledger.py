@@ -9,8 +9,8 @@ import anyio.lowlevel
 import pytest
 
 from rig.agent.budget import Budget, Left, Price, Prices
-from rig.agent.ledger import SharedBudget, complete_paid, paid_by
-from rig.errors import BudgetExceededError, InvalidRequestError, ServerError
+from rig.agent.ledger import SharedBudget, complete_paid, paid_by, sent_to
+from rig.errors import BudgetExceededError, EmptyReplyError, InvalidRequestError, ServerError
 from rig.messages import Message, Usage
 from rig.model import ChatRequest, Reply
 from rig.testing import ScriptedModel
@@ -261,6 +261,38 @@ async def test_the_clock_of_a_shared_budget_runs_from_its_first_use() -> None:
     assert part.deadline_s == shared.deadline_s
 
 
+@VIRTUAL_TIME
+async def test_a_request_outside_of_runs_ends_at_the_deadline() -> None:
+    async def hang(_: ChatRequest) -> str:
+        await anyio.sleep(1000)
+        return "never"
+
+    shared = SharedBudget(Budget(seconds=30, calls=9))
+    model = ScriptedModel(hang, "never")
+    for sent in (1, 1):  # the second one is late before it is sent
+        with pytest.raises(BudgetExceededError) as caught:
+            await shared.complete(model, request())
+        assert caught.value.reason == "seconds"
+        assert (len(model.requests), shared.spent.calls, shared.spent.seconds) == (sent, sent, 30)
+
+
+@pytest.mark.parametrize("backends", [("asyncio", "trio"), ("trio", "trio"), ("trio", "asyncio")])
+def test_the_clock_goes_on_in_the_next_event_loop(backends: tuple[str, str]) -> None:
+    """Every loop has a time of its own: trio's begins anywhere."""
+    shared = SharedBudget(Budget(seconds=1000, calls=9))
+
+    async def ask() -> tuple[float, float]:
+        before = shared.spent.seconds
+        await shared.complete(ScriptedModel("a"), request())
+        return before, shared.spent.seconds
+
+    assert anyio.run(ask, backend=backends[0])[0] == 0
+    spent = shared.spent.seconds
+    before, after = anyio.run(ask, backend=backends[1])
+    assert before == spent <= after < 100
+    assert shared.spent.calls == 2
+
+
 def test_what_was_spent_can_be_read_when_no_event_loop_runs() -> None:
     shared = SharedBudget(Budget(tokens=100))
 
@@ -315,6 +347,43 @@ async def test_what_a_request_asks_by_the_way_needs_a_price_too() -> None:
     shared = SharedBudget(Budget(cost=1000, prices=LIST))
     assert (await shared.complete(Router(), request(model="small"))).text == "cost"
     assert inner.requests == []
+
+
+@pytest.mark.parametrize(
+    ("said", "cost"),
+    [((), 80.0), (("large",), 300.0), (("unknown",), 80.0), (("large", "small"), 80.0)],
+    ids=["nobody", "dearer", "unpriced", "last word"],
+)
+async def test_the_model_a_request_is_sent_to_under_an_alias_is_paid(
+    said: tuple[str, ...], cost: float
+) -> None:
+    def elsewhere(_: ChatRequest) -> Reply:
+        sent_to("large")
+        return Reply(text="b", usage=took(1, 0))
+
+    class Chooser:
+        async def complete(self, _: ChatRequest, /) -> Reply:
+            for name in said:
+                sent_to(name)
+            await complete_paid(ScriptedModel(elsewhere), request("", model="small", max_tokens=1))
+            return Reply(text="a", usage=took(40, 20), model="a file name")
+
+    shared = SharedBudget(Budget(cost=1000, prices=LIST))
+    await shared.complete(Chooser(), request(model="small"))
+    assert shared.spent.cost == pytest.approx(cost + 5)  # what was asked by the way is its own
+    sent_to("large")  # of no request
+
+
+async def test_an_empty_reply_costs_what_it_took() -> None:
+    empty = EmptyReplyError("nothing")
+    empty.usage = took(60, 5)
+    shared = SharedBudget(Budget(tokens=1000))
+    with pytest.raises(EmptyReplyError):
+        await shared.complete(ScriptedModel(empty), request())
+    assert shared.spent.tokens == 65
+    with pytest.raises(EmptyReplyError):
+        await shared.complete(ScriptedModel(EmptyReplyError("not even a count")), request())
+    assert shared.spent.tokens == 65 + 50
 
 
 async def test_prices_without_a_limit_only_count() -> None:

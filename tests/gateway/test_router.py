@@ -16,6 +16,8 @@ from rig import (
     InvalidRequestError,
     Message,
     ModelNotFoundError,
+    Price,
+    Prices,
     Reply,
     ReplyStream,
     RouteChosen,
@@ -25,6 +27,7 @@ from rig import (
     TextDelta,
     TextPart,
     ToolCall,
+    Usage,
     tool,
 )
 from rig.gateway.categories import Category
@@ -116,6 +119,23 @@ async def test_what_the_small_model_costs_is_paid_out_of_the_budget_of_the_run()
     )
     assert result.text == "Roses are red."
     assert result.spent.calls == 2
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+async def test_the_price_of_the_model_that_was_chosen_is_paid_whatever_it_calls_itself(
+    stream: bool,
+) -> None:
+    usage = Usage(prompt_tokens=1_000_000, completion_tokens=1)
+    said = Reply(text="Roses are red.", model="/models/a-file.gguf", usage=usage)
+    dear = Prices({"auto": Price(prompt_per_million=1), "poet": Price(prompt_per_million=7)})
+    model = ScriptedModel(ModelNotFoundError("no"), said)
+    kinds = {"poetry": Category(models=("gone", "poet"), patterns=("roses",))}
+    routing = router(model, categories=kinds, default_category=None)
+    result, _ = await run(
+        routing, "roses, please", budget=Budget(cost=100, prices=dear), stream=stream
+    )
+    assert asked(model) == ["gone", "poet"]
+    assert result.spent.cost == pytest.approx(7)
 
 
 async def test_a_budget_with_nothing_to_spare_does_without_the_small_model() -> None:

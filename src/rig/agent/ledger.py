@@ -16,10 +16,11 @@ from types import TracebackType
 from typing import Final, Self
 
 import anyio
+from anyio.lowlevel import RunVar
 
 from rig.agent.allowance import Aside, Grant, Need, grant
 from rig.agent.budget import Budget, Left, Price, Size, out_of, prompt_size, usage_of
-from rig.errors import InvalidRequestError
+from rig.errors import EmptyReplyError, InvalidRequestError
 from rig.events import Spent
 from rig.messages import Usage
 from rig.model import ChatRequest, Model, Reply
@@ -43,7 +44,8 @@ class SharedBudget:
     However many runs use it at the same time, `calls` and `tool_calls` are never overspent, and tokens
     and cost only by as much as prompts were larger than their estimates: a request sets its estimated
     prompt and its `max_tokens` aside before it is sent, gets fewer `max_tokens` where less is left, and
-    waits while others have set aside what it needs. It belongs to one event loop.
+    waits while others have set aside what it needs. It belongs to one event loop at a time; in the next one
+    its clock goes on where it was read last.
 
     Args:
         budget: the limits. Seconds run from the first use.
@@ -114,14 +116,20 @@ class SharedBudget:
             request: what to ask; it gets fewer `max_tokens` where less is left.
 
         Raises:
-            BudgetExceededError: it does not fit what is left; it was not sent.
+            BudgetExceededError: it does not fit what is left, and was not sent; or the time is over.
             InvalidRequestError: there is a limit of cost, and no price of its model.
             RigError: it failed.
         """
-        async with await self.reserve(request) as reservation:
-            reply = await model.complete(reservation.request)
-            reservation.settle(usage_of(reservation.request, reply), reply.model)
-            return reply
+        self.start()
+        deadline = self.deadline_s
+        if deadline > anyio.current_time():
+            with anyio.CancelScope(deadline=deadline):
+                async with await self.reserve(request) as reservation:
+                    reply = await model.complete(reservation.request)
+                    reservation.settle(usage_of(reservation.request, reply), reply.model)
+                return reply
+        error = out_of("seconds")
+        raise error
 
     async def reserve(self, request: ChatRequest, size: Size | None = None) -> "Reservation":
         """Set aside what a request may take; from here on it counts as a call.
@@ -189,6 +197,8 @@ def _check(grants: Iterable[Grant]) -> None:
 class Reservation:
     """What is set aside for one request. Leaving its block gives back what was not settled.
 
+    A reply that says nothing costs all the same.
+
     Args:
         request: the request, with the `max_tokens` it was granted.
         payer: the budget.
@@ -199,6 +209,7 @@ class Reservation:
         capped: the same.
         settled: what it took is written down.
         cost: what that cost, in the budget it was dearest in.
+        sent_to: the model it was sent to under another name, as far as anybody said so; "" for nobody.
     """
 
     def __init__(self, request: ChatRequest, payer: SharedBudget, *, capped: str = "") -> None:
@@ -206,11 +217,13 @@ class Reservation:
         self.capped = capped
         self.settled = False
         self.cost = 0.0
+        self.sent_to = ""
         self._payer = payer
 
     async def __aenter__(self) -> Self:
-        self._outer = paid_by.get()
+        self._outer = paid_by.get(), _under_way.get()
         paid_by.set(self._payer)
+        _under_way.set(self)
         return self
 
     async def __aexit__(
@@ -219,7 +232,11 @@ class Reservation:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        paid_by.set(self._outer)
+        payer, reservation = self._outer
+        paid_by.set(payer)
+        _under_way.set(reservation)
+        if isinstance(exc, EmptyReplyError) and not self.settled:
+            self.settle(usage_of(self.request, Reply(usage=exc.usage or Usage())))
         self.release()
 
     def settle(self, usage: Usage, answered: str = "") -> None:
@@ -230,8 +247,9 @@ class Reservation:
             answered: the model that says it answered.
         """
         self.settled = True
+        names = (self.request.model, self.sent_to, answered)
         for book in self._payer.books:
-            self.cost = max(self.cost, book.charge(usage, self.request.model, answered))
+            self.cost = max(self.cost, book.charge(usage, names))
         self.release()
 
     def release(self) -> None:
@@ -281,6 +299,21 @@ class ToolCallsTaken:
 paid_by: ContextVar[SharedBudget | None] = ContextVar("rig_paid_by", default=None)
 """The budget of the run whose request is under way. Set around each request of a run that has one."""
 
+_under_way: ContextVar[Reservation | None] = ContextVar("rig_under_way", default=None)
+
+
+def sent_to(model: str) -> None:
+    """Say which model the request under way goes to, where it asked for another name: an alias costs no less.
+
+    For what chooses models, as a router does. Who says it last knows best.
+
+    Args:
+        model: the model's name.
+    """
+    reservation = _under_way.get()
+    if reservation is not None:
+        reservation.sent_to = model
+
 
 async def complete_paid(model: Model, request: ChatRequest) -> Reply:
     """Ask a model something for the sake of the request under way, out of its run's budget if it has one.
@@ -305,6 +338,23 @@ async def complete_paid(model: Model, request: ChatRequest) -> Reply:
     return await payer.complete(model, request)
 
 
+_CLOCK: RunVar[object] = RunVar("rig.agent.ledger")
+
+
+def _clock_here() -> object:
+    """Whatever stands for the clock of the running event loop: each has one of its own.
+
+    Raises:
+        RuntimeError: none runs.
+    """
+    try:
+        return _CLOCK.get()
+    except LookupError:
+        clock = object()
+        _CLOCK.set(clock)
+        return clock
+
+
 class _Book:
     """What was spent of one budget, and what is set aside."""
 
@@ -313,6 +363,7 @@ class _Book:
         self.tool_calls_aside = 0
         self._started_s: float | None = None
         self._seen_s = 0.0
+        self._clock: object = None
         self._spent = Spent()
         self._aside: dict[Reservation, Aside] = {}
         self._total_aside = Aside()
@@ -321,8 +372,13 @@ class _Book:
     # Time
 
     def start(self) -> None:
-        if self._started_s is None:
-            self._started_s = self._seen_s = anyio.current_time()
+        """Start the clock, or go on in another event loop, whose time is another."""
+        clock = _clock_here()
+        if clock is self._clock:
+            return
+        now = anyio.current_time()
+        elapsed = 0.0 if self._started_s is None else self._seen_s - self._started_s
+        self._started_s, self._seen_s, self._clock = now - elapsed, now, clock
 
     @property
     def deadline_s(self) -> float:
@@ -334,9 +390,10 @@ class _Book:
         if self._started_s is None:
             return 0.0
         try:
-            self._seen_s = anyio.current_time()
+            if _clock_here() is self._clock:
+                self._seen_s = anyio.current_time()
         except RuntimeError:  # no event loop any more: somebody reads what was spent
-            return self._seen_s - self._started_s
+            pass
         return self._seen_s - self._started_s
 
     # What is there
@@ -405,13 +462,13 @@ class _Book:
 
     # Spending
 
-    def charge(self, usage: Usage, asked: str, answered: str) -> float:
+    def charge(self, usage: Usage, names: Iterable[str]) -> float:
         """Write down what a request took; what it cost.
 
-        Of the model that was asked and the one that says it answered, a router's choice, the dearer one
-        is paid, so that no server makes itself cheap.
+        Of the model that was asked for, the one it was sent to and the one that says it answered the
+        dearest is paid, so that neither an alias nor a server makes itself cheap.
         """
-        prices = [self.budget.price_of(name) for name in dict.fromkeys((asked, answered)) if name]
+        prices = [self.budget.price_of(name) for name in dict.fromkeys(names) if name]
         cost = max((price.of(usage) for price in prices if price is not None), default=0.0)
         spent = self._spent
         self._spent = replace(spent, tokens=spent.tokens + usage.total, cost=spent.cost + cost)

@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import cast
 
+from rig.agent.ledger import sent_to
 from rig.client.running import RunMixin
 from rig.errors import InvalidRequestError, ModelNotFoundError
 from rig.events import RouteFellBack
@@ -247,7 +248,8 @@ def _explicit(model: str) -> Route:
 
 
 def _for(request: ChatRequest, route: Route) -> ChatRequest:
-    """The request to the model of a route."""
+    """The request to the model of a route, whose price is to be paid."""
+    sent_to(route.model)
     return request if request.model == route.model else replace(request, model=route.model)
 
 
