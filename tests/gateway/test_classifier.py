@@ -1,9 +1,20 @@
 """Asking the small model: once for each text, in time, and never at the cost of the run."""
 
 import anyio
+import anyio.lowlevel
 import pytest
 
-from rig import ChatOptions, ChatRequest, InvalidRequestError, Reply, ServerError, Usage
+from rig import (
+    Budget,
+    ChatOptions,
+    ChatRequest,
+    InvalidRequestError,
+    Message,
+    Reply,
+    ServerError,
+    SharedBudget,
+    Usage,
+)
 from rig.events import RunEvent, event_listener, run_memory
 from rig.gateway.classifier import Classifier, Verdict
 from rig.gateway.classify import ClassifierPolicy
@@ -200,3 +211,66 @@ async def test_a_cancelled_question_leaves_nothing_behind() -> None:
     assert scope.cancelled_caught
     assert made._here.get().flights == {}
     assert (await sort(made, "a")).category == "code"
+
+
+async def test_a_refusal_in_words_too_says_nothing_of_the_schema() -> None:
+    refused = InvalidRequestError("not this text", status=400)
+    model = ScriptedModel(refused, refused, CODE)
+    made = Classifier(model, "tiny", NAMES, ClassifierPolicy())
+    assert (await sort(made, "a")).problem == "classifier_failed"
+    assert (await sort(made, "b")).category == "code"
+    formats = [request.options.response_format is not None for request in model.requests]
+    assert formats == [True, False, True]
+
+
+class Poor:
+    """Sorts on the way of a request whose budget is spent by that request itself."""
+
+    def __init__(self, made: Classifier, text: str) -> None:
+        self.made, self.text = made, text
+        self.verdict = Verdict()
+
+    async def complete(self, request: ChatRequest, /) -> Reply:
+        await anyio.lowlevel.checkpoint()
+        self.verdict = await sort(self.made, self.text)
+        return Reply(text="done")
+
+
+async def ask_poorly(poor: Poor) -> None:
+    request = ChatRequest(model="m", messages=[Message(role="user", content="q")], max_tokens=9)
+    await SharedBudget(Budget(calls=1)).complete(poor, request)
+
+
+async def test_runs_that_cannot_pay_do_not_silence_the_small_model_for_others() -> None:
+    made = Classifier(ScriptedModel(CODE), "tiny", NAMES, ClassifierPolicy(pause_after=1))
+    for text in "abc":
+        poor = Poor(made, text)
+        await ask_poorly(poor)
+        assert (poor.verdict.problem, poor.verdict.unpaid) == ("classifier_failed", True)
+    assert (await sort(made, "a")).category == "code"
+
+
+async def test_who_waits_for_one_that_cannot_pay_asks_itself() -> None:
+    model = ScriptedModel(CODE)
+    made = Classifier(model, "tiny", NAMES, ClassifierPolicy())
+    verdicts: list[Verdict] = []
+    arrived = anyio.Event()
+
+    async def unpaid() -> Verdict:
+        arrived.set()
+        await anyio.sleep(0.01)
+        return Verdict(problem="classifier_failed", unpaid=True)
+
+    key = made._key("a")
+
+    async def lead() -> None:
+        verdicts.append(await made._lead(made._here.get(), key, unpaid))
+
+    async def follow() -> None:
+        await arrived.wait()
+        verdicts.append(await sort(made, "a"))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(lead)
+        tasks.start_soon(follow)
+    assert [verdict.problem for verdict in verdicts] == ["classifier_failed", None]

@@ -40,6 +40,8 @@ ANSWERS: dict[str, tuple[str, str]] = {
     "an unknown word": ("poetry", ""),
     "an unknown value beside known words": ('{"category": "poetry", "why": "no code"}', ""),
     "two words": ("code or chat", ""),
+    "two answers": ('{"category": "code"} {"category": "chat"}', ""),
+    "the same answer twice": ('{"category": "code"}\n{"category": "code"}', "code"),
     "all of them": ("One of: code, code review, chat, math.", ""),
     "a part of a word": ("decoded chatter", ""),
     "a hyphenated word": ("code-free", ""),

@@ -9,7 +9,7 @@ import anyio
 
 from rig.agent.ledger import complete_paid
 from rig.client.per_loop import PerLoop
-from rig.errors import InvalidRequestError, RigError
+from rig.errors import BudgetExceededError, InvalidRequestError, RigError
 from rig.events import RouteFallReason, event_listener, run_memory
 from rig.gateway.classify import ClassifierPolicy, classify_request, read_category
 from rig.gateway.delimited import excerpt
@@ -26,12 +26,14 @@ class Verdict:
         problem: why there is none.
         cached: the answer was known, or somebody else was just asking.
         usage: what it cost.
+        unpaid: the run's budget could not pay for it. That says nothing of the small model, nor of other runs.
     """
 
     category: str = ""
     problem: RouteFallReason | None = None
     cached: bool = False
     usage: Usage | None = None
+    unpaid: bool = False
 
 
 @dataclass(slots=True)
@@ -87,8 +89,7 @@ class Classifier:
             text: what the user says.
             options: of the request that is sorted.
         """
-        shown = excerpt(text, self._policy.max_chars)
-        key = sha256(shown.encode("utf-8", "surrogatepass")).digest()
+        key = self._key(text)
         known = self._recall(key)
         if known:
             return Verdict(category=known, cached=True)
@@ -105,19 +106,25 @@ class Classifier:
                 return Verdict(problem="classifier_timeout")
         return await self._lead(here, key, lambda: self._judged(here, text, options, deadline))
 
+    def _key(self, text: str) -> bytes:
+        """What is shown of a text decides."""
+        shown = excerpt(text, self._policy.max_chars)
+        return sha256(shown.encode("utf-8", "surrogatepass")).digest()
+
     async def _lead(
         self, here: _Here, key: bytes, ask: Callable[[], Awaitable[Verdict]]
     ) -> Verdict:
-        """Ask for all who come with the same text meanwhile; if this is cancelled, one of them asks."""
+        """Ask for all who come with the same text meanwhile; if this is cancelled or can't pay, one of them asks."""
         flight = here.flights[key] = _Flight(anyio.Event())
         try:
-            flight.answer = await ask()
+            answer = await ask()
+            flight.answer = None if answer.unpaid else answer
         finally:
             del here.flights[key]
             flight.done.set()
-        if flight.answer.category:
-            self._remember(key, flight.answer.category)
-        return flight.answer
+        if answer.category:
+            self._remember(key, answer.category)
+        return answer
 
     async def _judged(
         self, here: _Here, text: str, options: ChatOptions, deadline: float
@@ -126,6 +133,8 @@ class Classifier:
         answer = Verdict(problem="classifier_timeout")
         with anyio.CancelScope(deadline=deadline):
             answer = await self._answer(text, options)
+        if answer.unpaid:
+            return answer
         if answer.problem in {"classifier_failed", "classifier_timeout"}:
             here.failures += 1
             if here.failures >= self._policy.pause_after:
@@ -138,6 +147,8 @@ class Classifier:
     async def _answer(self, text: str, options: ChatOptions) -> Verdict:
         try:
             reply = await self._reply(text, options)
+        except BudgetExceededError:
+            return Verdict(problem="classifier_failed", unpaid=True)
         except RigError:
             return Verdict(problem="classifier_failed")
         usage = reply.usage if reply.usage.reported else None
@@ -154,17 +165,19 @@ class Classifier:
             try:
                 return await self._quietly(self._request(text, options))
             except InvalidRequestError:
-                self._in_words = True
-        return await self._quietly(self._request(text, options))
+                pass  # was it the schema? if words do, it was
+        reply = await self._quietly(self._request(text, options, in_words=True))
+        self._in_words = True
+        return reply
 
-    def _request(self, text: str, options: ChatOptions) -> ChatRequest:
+    def _request(self, text: str, options: ChatOptions, *, in_words: bool = False) -> ChatRequest:
         return classify_request(
             text,
             model=self.model,
             descriptions=self._descriptions,
             policy=self._policy,
             asked_with=options,
-            in_words=self._in_words,
+            in_words=in_words,
         )
 
     async def _quietly(self, request: ChatRequest) -> Reply:

@@ -148,12 +148,10 @@ def read_category(reply: Reply, names: Iterable[str]) -> str:
     known = {name.casefold(): name for name in names}
     text = separate_reasoning(reply.text[:MAX_REPLY_CHARS]).text[:MAX_ANSWER_CHARS]
     answers = [answer for answer in map(_answer, _objects(text)) if answer is not None]
-    for answer in answers:
-        name = known.get(_word(answer)) or _only_named(answer, known)
-        if name:
-            return name
     if answers:
-        return ""
+        named = {known.get(_word(answer)) or _only_named(answer, known) for answer in answers}
+        named.discard("")
+        return named.pop() if len(named) == 1 else ""
     is_cut = reply.finish_reason == "length"
     alone = "" if is_cut else known.get(_word(text), "")
     return alone or _only_named(text, known, is_cut=is_cut)
