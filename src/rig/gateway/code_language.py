@@ -27,17 +27,27 @@ _ALIASES: Final[Mapping[str, str]] = {
 }  # fmt: skip
 _PLAIN_FENCES: Final = frozenset({"text", "txt", "plain", "plaintext", "markdown", "md", "quote"})
 
-_FENCE: Final = re.compile(r"^[ \t]{0,3}(?:```|~~~)[ \t]{0,4}([\w+#.-]{0,20})", re.MULTILINE)
+# Behind the language may stand what tools write there: attributes, the name of a file. Words are prose.
+_FENCE: Final = re.compile(
+    r"^[ \t]{0,3}(?:```|~~~)[ \t]{0,4}([\w+#.-]{0,20})"
+    r"(?=[ \t]{0,4}(?:$|[{:,(]|[\w-]{1,20}=|[\w/-]{0,80}[./][\w./-]{0,80}[ \t]{0,4}$))",
+    re.MULTILINE,
+)
 
 _LINES: Final[tuple[tuple[str, str], ...]] = (
     ("python", r"^[ \t]{0,40}(?:async )?def \w{1,80}\([^\n]{0,400}\)(?: ?-> ?[^\n]{1,120})?:"),
     ("python", r"^[ \t]{0,40}class [A-Z]\w{0,80}(?:\([^\n]{0,200}\))?:[ \t]{0,4}$"),
-    ("python", r"^from [\w.]{1,80} import [\w(*]"),
-    ("python", r"^import [\w.]{1,80}(?: as \w{1,40})?[ \t]{0,4}$"),
+    ("python", r"^from [\w.]{1,80} import (?:\(|\*|\w{1,80}(?: as \w{1,80})?[ \t]{0,4}(?:,|#|$))"),
+    ("python", r"^import [\w.]{1,80} as \w{1,40}[ \t]{0,4}$"),
+    ("python", r"^import \w{1,40}(?:\.\w{1,40}){1,4}[ \t]{0,4}$"),
+    ("python", (r"^import (?:os|sys|re|io|json|time|math|random|asyncio|logging|typing|pathlib|datetime|itertools"
+        r"|functools|collections|subprocess|numpy|pandas|torch|requests|pytest)[ \t]{0,4}$")),
+    ("python", r"^import \w{1,40}[ \t]{0,4}\n(?:import|from) \w"),
     ("python", r"^Traceback \(most recent call last\):"),
     ("typescript", r"^(?:export )?(?:interface|enum) [A-Z]\w{0,80} \{"),
     ("typescript", r"^(?:export )?type [A-Z]\w{0,80} = "),
-    ("javascript", r"^[ \t]{0,40}(?:export )?(?:const|var) [\w{\[][^=\n]{0,80}= ?[^\s=]"),
+    ("javascript", (r"^[ \t]{0,40}(?:export )?(?:const|var) (?:\w{1,80}|[{\[][^=\n]{0,80}[}\]])"
+        r"(?:: ?[\w<>\[\]|. ]{1,80})? ?= ?[^\s=]")),
     ("javascript", r"^[ \t]{0,40}let [\w{\[][^=\n]{0,80}= ?[^\n]{1,200};[ \t]{0,4}$"),
     ("javascript", r"^[ \t]{0,40}(?:export )?(?:async )?function \w{0,80} ?\("),
     ("javascript", r"^import [^\n]{1,120} from ['\"]"),
@@ -46,8 +56,12 @@ _LINES: Final[tuple[tuple[str, str], ...]] = (
     ("rust", r"^use (?:std|crate|super|self)::"),
     ("rust", r"^[ \t]{0,40}let mut \w"),
     ("go", r"^func (?:\(\w{1,40} \*?\w{1,80}\) )?\w{1,80}\("),
-    ("go", r"^package \w{1,40}[ \t]{0,4}$"),
-    ("java", r"^[ \t]{0,40}public (?:static |final |abstract )?(?:class|interface|void|enum) \w"),
+    ("go", r"^package \w{1,40}[ \t]{0,4}\n\s{0,8}(?:import|func|type|var|const|//)\b"),
+    ("go", r"^package main[ \t]{0,4}$"),
+    ("java", (r"^[ \t]{0,40}public (?:(?:static|final|abstract|sealed) ){0,3}(?:class|interface|enum|record)"
+        r" [A-Z]\w{0,80}(?:<[^\n]{1,80}>)?[ \t]{0,4}(?:\{|\(|extends|implements|$)")),
+    ("java", (r"^[ \t]{0,40}public (?:(?:static|final|abstract|synchronized) ){0,3}"
+        r"[\w<>\[\]]{1,80} \w{1,80}\([^\n]{0,200}\)[ \t]{0,4}(?:\{|throws|;|$)")),
     ("java", r"^import (?:java|javax|org|com)\.[\w.]{1,120};"),
     ("java", r"^[ \t]{1,40}at [\w.$]{3,200}\([\w.]{1,80}:\d{1,6}\)"),
     ("csharp", r"^using System(?:\.[\w.]{1,80})?;"),
@@ -57,16 +71,24 @@ _LINES: Final[tuple[tuple[str, str], ...]] = (
     ("c", r"^#include [<\"][\w./]{1,80}[>\"]"),
     ("c", r"^#define [A-Z]\w{0,80}"),
     ("sql", r"^[ \t]{0,40}SELECT [^\n]{1,400} FROM \w"),
-    ("sql", r"^[ \t]{0,40}(?:CREATE TABLE|ALTER TABLE|INSERT INTO|DELETE FROM|DROP TABLE) \w"),
+    ("sql", r"^[ \t]{0,40}CREATE (?:TEMP |TEMPORARY )?TABLE (?:IF NOT EXISTS )?[\w.\"`]{1,80} {0,4}(?:\(|AS\b|LIKE\b|$)"),
+    ("sql", r"^[ \t]{0,40}ALTER TABLE [\w.\"`]{1,80} (?:ADD|DROP|ALTER|RENAME|MODIFY)\b"),
+    ("sql", r"^[ \t]{0,40}INSERT INTO [\w.\"`]{1,80} {0,4}(?:\(|VALUES\b|SELECT\b|$)"),
+    ("sql", r"^[ \t]{0,40}(?:DELETE FROM|DROP TABLE(?: IF EXISTS)?) [\w.\"`]{1,80}[ \t]{0,4}(?:;|WHERE\b|CASCADE\b|$)"),
     ("sql", r"(?i:\bselect \* from \w)"),
     ("shell", r"^#!/(?:usr/)?bin/"),
-    ("shell", r"^\$ [a-z./]"),
+    ("shell", (r"^\$ (?:sudo |[A-Z_]{1,40}=\S{0,80} ){0,3}(?:\.{0,2}/[\w.-]|(?:awk|apt|apt-get|bash|brew|cargo|cat|cd|chmod|chown"
+        r"|conda|cp|curl|df|diff|docker|du|echo|export|find|gcc|git|go|grep|head|helm|java|jq|kill|kubectl|less|ls|make"
+        r"|mkdir|mv|nano|node|npm|npx|ollama|perl|pip3?|poetry|ps|psql|pwd|pytest|python3?|rm|rsync|ruby|scp|sed|sh|ssh"
+        r"|systemctl|tail|tar|touch|uv|vim|wget|which|xargs|yarn)(?![\w-]))")),
     ("html", r"(?i:<!doctype html|<(?:html|head|body|div|script|style)(?: [^<>\n]{0,200})?>)"),
     ("php", r"<\?php\b"),
     ("ruby", r"^require ['\"]\w"),
     ("diff", r"^diff --git a/"),
     ("diff", r"^@@ -\d{1,7}(?:,\d{1,7})? \+\d{1,7}(?:,\d{1,7})? @@"),
-    ("dockerfile", r"^FROM [\w./:-]{1,120}(?: AS \w{1,40})?$"),
+    ("dockerfile", (r"^FROM [\w./:-]{1,120}(?<=[\w])(?: AS \w{1,40})?[ \t]{0,4}\n\s{0,8}"
+        r"(?:RUN|COPY|ADD|WORKDIR|ENV|ARG|CMD|ENTRYPOINT|EXPOSE|USER|LABEL|FROM)\b")),
+    ("dockerfile", r"^FROM [\w./-]{1,80}:[\w.-]{1,40}(?: AS \w{1,40})?[ \t]{0,4}$"),
     ("css", r"^[ \t]{0,8}[.#][a-z][\w-]{0,60} \{[ \t]{0,4}$"),
 )  # fmt: skip
 """A line that is code and no prose, and its language; the first that is found decides."""
@@ -87,6 +109,7 @@ def code_language(text: str) -> str | None:
         Its name in lower case, one of `LANGUAGES` or whatever a fence calls it; `UNKNOWN` for a fence
         without a name and without a telling line; None where no code is found.
     """
+    text = text.replace("\r\n", "\n")
     fence = _fence_language(text)
     if fence:
         return fence
