@@ -395,3 +395,40 @@ async def test_an_error_after_it_carries_the_smaller_transcript() -> None:
     assert result is not None
     assert result.compactions == 1
     assert START in result.messages[0].text
+
+
+@pytest.mark.parametrize("window", [0, -5, True, 63, "8192", 8192.5, [8192]], ids=repr)
+async def test_a_window_that_is_none_takes_nothing_away(window: Any) -> None:
+    class Telling(ScriptedModel):
+        async def context_window(self, _model: str) -> Any:
+            return window
+
+    agent = Agent(0)
+    agent.model = Telling(*[agent._answer] * 9)
+    _, told = await ask(agent, history=history_of(8), compaction=Compaction())
+    assert told == []
+
+
+@pytest.mark.parametrize(
+    "summary", [ServerError("down"), '{"summary": "S"}'], ids=["failed", "written"]
+)
+@pytest.mark.parametrize("known", [True, False], ids=["known window", "refused"])
+async def test_usage_is_reported_where_every_reply_told_of_its_own(
+    summary: Any, known: bool
+) -> None:
+    agent = Agent(0, window=1500, summary=summary)
+    compaction = Compaction(context_tokens=1500 if known else None)
+    result, told = await ask(agent, history=history_of(8), compaction=compaction)
+    assert told
+    assert result.usage.reported
+    asked = sum(len(turn.text) for turn in agent.asked[-1].messages) // 4
+    assert result.usage.total == asked + 1 + (0 if isinstance(summary, RigError) else 105)
+
+
+async def test_each_step_tells_what_it_alone_made_of_the_history() -> None:
+    agent = Agent(0)
+    compaction = Compaction(context_tokens=1000, summarise=False)
+    _, told = await ask(agent, history=history_of(8), compaction=compaction)
+    assert [event.how for event in told] == ["dropped", "shortened"]
+    assert told[0].before_tokens > told[0].after_tokens == told[1].before_tokens
+    assert told[1].before_tokens > told[1].after_tokens

@@ -32,6 +32,11 @@ MAX_TIMES: Final = 8
 room for some. One that needs more is not working on a history, but on results larger than the window."""
 
 
+LEAST_WINDOW_TOKENS: Final = 64
+"""Tokens of a window below which nothing is one: no prompt of a run with a system prompt fits, and no server has
+so little."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compaction:
     """When the history of a run is made smaller, and how.
@@ -65,7 +70,7 @@ class Compaction:
         for name, least in (("keep_rounds", 1), ("summary_tokens", 16), ("max_times", 0)):
             _check_count(name, getattr(self, name), least)
         if self.context_tokens is not None:
-            _check_count("context_tokens", self.context_tokens, 64)
+            _check_count("context_tokens", self.context_tokens, LEAST_WINDOW_TOKENS)
         if not _is_share(self.at):
             raise InvalidRequestError("Compaction(at=...) must be a share of the window, 0 to 1")
         if not isinstance(self.summary_model, str):  # pyright: ignore[reportUnnecessaryIsInstance] callers without a type checker
@@ -210,12 +215,14 @@ class Reduced:
         dropped: rounds that were left out, a first question or summary counted as one.
         shortened: results that were cut in their middle.
         fits: whether that is enough.
+        uncut: the messages before results were cut; None where none were.
     """
 
     messages: Prepared
     dropped: int = 0
     shortened: int = 0
     fits: bool = True
+    uncut: Prepared | None = None
 
 
 def reduced(messages: Prepared, limit: int, weigh: Weigh, keep_rounds: int) -> Reduced:
@@ -287,7 +294,7 @@ def _shortened(found: Reduced, limit: int, weigh: Weigh) -> Reduced:
         count = sum(one is not other for one, other in zip(turns, found.messages, strict=True))
         messages = Prepared(turns)
         fits = _weight(messages, weigh) <= limit
-        best = replace(found, messages=messages, shortened=count, fits=fits)
+        best = replace(found, messages=messages, shortened=count, fits=fits, uncut=found.messages)
     return best
 
 

@@ -17,6 +17,7 @@ from rig.agent.budget import (
     usage_of,
 )
 from rig.agent.compaction import (
+    LEAST_WINDOW_TOKENS,
     TARGET_SHARE,
     Compaction,
     History,
@@ -27,11 +28,11 @@ from rig.agent.compaction import (
 from rig.agent.history import Prepared, prepare
 from rig.agent.ledger import SharedBudget
 from rig.agent.request import RunRequest
-from rig.agent.state import RunState
+from rig.agent.state import NOTHING_USED, RunState
 from rig.agent.summary import Summary, read_summary, summary_request
 from rig.errors import BudgetExceededError, InputTooLargeError, RigError
 from rig.events import CompactionStep, HistoryCompacted, RunEvent, event_listener
-from rig.messages import Message, Usage
+from rig.messages import Message
 from rig.model import ChatRequest, Model, Reply, StreamingModel
 
 ASK_FROM_TOKENS: Final = 1500
@@ -195,9 +196,12 @@ class Compactor:
         self._asked = True
         ask = cast("Callable[[str], Awaitable[int | None]]", known)
         try:
-            self._window = await ask(self._request.model)
+            told: object = await ask(self._request.model)
         except RigError:
             return
+        # Anybody's model may answer: what is no window tells nothing.
+        if isinstance(told, int) and not isinstance(told, bool) and told >= LEAST_WINDOW_TOKENS:
+            self._window = told
 
     async def _compacted(self, before: Attempt, target: int) -> Attempt:
         """The history as small as that, as far as it goes; each step is told."""
@@ -217,7 +221,8 @@ class Compactor:
         limit = self._limit(now, target)
         less = reduced(prepare(now.state.messages), limit, _weigh, keep)
         if less.dropped:
-            now = await self._step(now, less.messages, "dropped", less.dropped, problem)
+            uncut = less.uncut or less.messages
+            now = await self._step(now, uncut, "dropped", less.dropped, problem)
         if less.shortened:
             now = await self._step(now, less.messages, "shortened", less.shortened, problem)
         return now
@@ -275,8 +280,8 @@ class Compactor:
             reply = await self._ask(request)
         except RigError as error:
             return now, Summary(problem=error.code)
-        begun = now.state.iterations or now.state.usage != Usage()
-        usage = now.state.usage + reply.usage if begun else reply.usage
+        before = now.state.usage
+        usage = reply.usage if before is NOTHING_USED else before + reply.usage
         state = now.state.but(usage=usage)
         return (
             Attempt(state=state, request=now.request, size=now.size),

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self, TypedDict, Unpack
+from typing import Any, Final, Literal, Self, TypedDict, Unpack
 
 from rig.agent.budget import UNLIMITED, Left
 from rig.agent.calling import ReadyCall
@@ -20,6 +20,10 @@ from rig.events import (
 )
 from rig.messages import Message, ToolCall, Usage
 from rig.model import Reply
+
+NOTHING_USED: Final = Usage()
+"""The usage of a run before anything was told: the first thing that is takes its place. A sum with it would
+never be reported."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +126,7 @@ class RunState:
     messages: tuple[Message, ...] = ()
     iterations: int = 0
     outcomes: tuple[ToolOutcome, ...] = ()
-    usage: Usage = Usage()
+    usage: Usage = NOTHING_USED
     left: Left = UNLIMITED
     last_tokens: int = 0
     last_cost: float = 0.0

@@ -23,6 +23,7 @@ from rig.agent.output import Rejected
 from rig.agent.prompt import CUT_REPLY, LAST_CALL, REPEATED_ITSELF, is_said, rejection
 from rig.agent.results import refusal
 from rig.agent.state import (
+    NOTHING_USED,
     AdmitCalls,
     Admitted,
     Ask,
@@ -427,7 +428,7 @@ def _ask_again(state: RunState, rejected: Rejected) -> Step:
 def _after_reply(state: RunState, reply: Reply, tokens: int, cost: float) -> RunState:
     return state.but(
         iterations=state.iterations + 1,
-        usage=state.usage + reply.usage if state.iterations or state.compactions else reply.usage,
+        usage=reply.usage if state.usage is NOTHING_USED else state.usage + reply.usage,
         last_tokens=tokens,
         last_cost=cost,
         text=reply.text if is_said(reply.text) else state.text,
