@@ -110,3 +110,17 @@ def test_what_is_no_document_is_refused(documents: Any) -> None:
 def test_a_bound_that_is_none_is_refused(chars: Any) -> None:
     with pytest.raises(InvalidRequestError):
         context_block(["x"], max_chars=chars)
+
+
+@pytest.mark.parametrize("field", ["text", "title", "source"])
+def test_a_document_that_is_no_text_is_named_by_its_place(field: str) -> None:
+    wrong: Any = {"text": "a", field: None}
+    with pytest.raises(InvalidRequestError) as caught:
+        context_block(["fine", Document(**wrong)])
+    assert f"{field} of documents[1]" in caught.value.message
+
+
+@pytest.mark.parametrize("message", [None, 5, {"role": "user", "content": "q"}], ids=repr)
+def test_documents_stand_before_a_message_only(message: Any) -> None:
+    with pytest.raises(InvalidRequestError):
+        with_documents(message, ["a"])

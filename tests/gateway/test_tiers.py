@@ -7,7 +7,7 @@ import pytest
 from rig import ChatOptions, ChatRequest, InvalidRequestError, Message, NotConfiguredError
 from rig.gateway.tiers import DEFAULT_TIER_TOKENS, Deployment, Tier, TierModel, merged, parse_tier
 
-PARSED: dict[str, tuple[Tier, bool]] = {
+PARSED: dict[object, tuple[Tier, bool]] = {
     "fast": (Tier.FAST, True),
     "balanced": (Tier.BALANCED, True),
     "deep": (Tier.DEEP, True),
@@ -19,11 +19,16 @@ PARSED: dict[str, tuple[Tier, bool]] = {
     "fast ish": (Tier.BALANCED, False),
     "qwen3-4b": (Tier.BALANCED, False),
     "Tier.FAST": (Tier.BALANCED, False),
+    None: (Tier.BALANCED, True),
+    5: (Tier.BALANCED, False),
+    True: (Tier.BALANCED, False),
+    b"fast": (Tier.BALANCED, False),
+    ("fast",): (Tier.BALANCED, False),
 }
 
 
 @pytest.mark.parametrize(("raw", "parsed"), PARSED.items(), ids=repr)
-def test_a_declared_tier_is_read_and_never_an_error(raw: str, parsed: tuple[Tier, bool]) -> None:
+def test_a_declared_tier_is_read_and_never_an_error(raw: object, parsed: tuple[Tier, bool]) -> None:
     assert parse_tier(raw) == parsed
 
 
@@ -168,3 +173,13 @@ def test_a_tier_says_how_hard_to_think() -> None:
     assert sent.options.reasoning_effort == "high"
     assert sent.options.reasoning_budget_tokens == 2048
     assert sent.messages is request.messages
+
+
+@pytest.mark.parametrize(
+    ("raw", "why"),
+    [(None, "missing"), ("", "missing"), (5, "unknown"), (["deep"], "unknown")],
+    ids=repr,
+)
+def test_whatever_a_request_calls_its_model_a_tier_is_chosen(raw: object, why: str) -> None:
+    choice = Deployment(tiers={Tier.FAST: TierModel(model="small")}).choose(raw)
+    assert (choice.tier, choice.fell_back) == (Tier.FAST, why)

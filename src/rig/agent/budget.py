@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, TypeGuard, cast
+from typing import Any, cast
 
 from pydantic_core import to_json
 
@@ -15,6 +15,7 @@ from rig.agent.truncation import least_tokens
 from rig.errors import BudgetExceededError, InvalidRequestError
 from rig.messages import Message, TextPart, Usage
 from rig.model import ChatRequest, Reply, ToolSpec
+from rig.text.finite import is_finite
 
 BYTES_PER_TOKEN = 4
 """Bytes of UTF-8 text counted as one token where the server reported no usage, rounded up. The usual
@@ -58,7 +59,7 @@ class Price:
         for name in ("prompt_per_million", "completion_per_million", "cached_per_million"):
             value = getattr(self, name)
             missing = value is None and name == "cached_per_million"
-            if not missing and (not _is_finite(value) or value < 0):
+            if not missing and (not is_finite(value) or value < 0):
                 raise InvalidRequestError(f"Price({name}=...) must be a number, 0 or more")
 
     def of(self, usage: Usage) -> float:
@@ -160,7 +161,7 @@ class Budget:
                 )
         for name, unit in (("seconds", "number of seconds"), ("cost", "number")):
             value = getattr(self, name)
-            if value is not None and (not _is_finite(value) or value <= 0):
+            if value is not None and (not is_finite(value) or value <= 0):
                 raise InvalidRequestError(
                     f"Budget({name}=...) must be a {unit} above 0, or None for no limit"
                 )
@@ -278,10 +279,6 @@ def _less(one: Any, other: Any) -> Any:  # noqa: ANN401  two numbers of one kind
 
 def _is_number(value: object, *types: type) -> bool:
     return isinstance(value, types) and not isinstance(value, bool)
-
-
-def _is_finite(value: object) -> TypeGuard[float]:
-    return _is_number(value, int, float) and math.isfinite(cast("float", value))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

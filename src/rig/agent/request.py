@@ -1,6 +1,5 @@
 """What a run is asked to do, checked before anything is sent. No I/O."""
 
-import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Generic, Literal, TypeVar, cast
@@ -21,6 +20,7 @@ from rig.errors import InvalidRequestError
 from rig.events import RunEvent
 from rig.messages import Content, ContentPart, Message, ToolCall, message_problem
 from rig.model import ChatOptions
+from rig.text.finite import is_finite
 
 DEFAULT_ITERATIONS = 8
 """Rounds of a run that names no number. Most tasks of small models end within four, and one that has
@@ -196,7 +196,7 @@ def _with_temperature(options: ChatOptions, temperature: object) -> ChatOptions:
         return options
     if isinstance(temperature, bool) or not isinstance(temperature, int | float):
         raise InvalidRequestError("temperature must be a number, for example 0.7, or None")
-    if not math.isfinite(temperature) or temperature < 0:
+    if not is_finite(temperature) or temperature < 0:
         raise InvalidRequestError("temperature must be 0 or more, and finite")
     if options.temperature not in {None, temperature}:
         raise InvalidRequestError(

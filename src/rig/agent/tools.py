@@ -7,7 +7,6 @@ one for a model, with everything that can go wrong then, is in `rig.agent.callin
 
 import functools
 import inspect
-import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
@@ -19,7 +18,6 @@ from typing import (
     ParamSpec,
     Self,
     TypedDict,
-    TypeGuard,
     TypeVar,
     Unpack,
     cast,
@@ -37,6 +35,7 @@ from rig.agent.schema import Schema, object_schema, portable
 from rig.agent.signature import Signature, is_type, read_signature, signature_of
 from rig.errors import InvalidRequestError, ToolError
 from rig.messages import ToolCall
+from rig.text.finite import is_finite
 
 P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)
@@ -490,9 +489,8 @@ def _checked_effect(effect: object, owner: str) -> Effect:
 def _checked_timeout(timeout_s: object, owner: str) -> float | None:
     if timeout_s is None:
         return None
-    seconds = float(timeout_s) if _is_number(timeout_s) else 0.0
-    if math.isfinite(seconds) and seconds > 0:
-        return seconds
+    if is_finite(timeout_s) and timeout_s > 0:
+        return float(timeout_s)
     raise InvalidRequestError(
         f"timeout_s of {owner} must be a number of seconds above 0, or None for no limit"
     )
@@ -504,10 +502,6 @@ def _checked_limit(max_result_chars: object, owner: str) -> int:
     raise InvalidRequestError(
         f"max_result_chars of {owner} must be a whole number of characters above 0"
     )
-
-
-def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _checked_tags(tags: object, owner: str) -> tuple[str, ...]:

@@ -98,6 +98,8 @@ def with_documents(
             and is nothing the model said; or a document is none.
     """
     turn = Message(role="user", content=message) if isinstance(message, str) else message
+    if not isinstance(turn, Message):  # pyright: ignore[reportUnnecessaryIsInstance] callers without a type checker
+        raise InvalidRequestError("documents stand before a Message, or the text of one")
     if turn.role != "user":
         raise InvalidRequestError(
             f"documents belong into a user message, never into one of the role {turn.role}"
@@ -120,10 +122,22 @@ def _read(documents: object) -> Sequence[Document]:
         if isinstance(one, str):
             found.append(Document(text=one))
         elif isinstance(one, Document):
+            _check_texts(index, one)
             found.append(one)
         else:
             raise InvalidRequestError(f"documents[{index}] must be a Document(...) or its text")
     return found
+
+
+def _check_texts(index: int, document: Document) -> None:
+    """A document is made of texts.
+
+    Raises:
+        InvalidRequestError: not so; what was found often lacks a title.
+    """
+    for name in ("text", "title", "source"):
+        if not isinstance(getattr(document, name), str):
+            raise InvalidRequestError(f'{name} of documents[{index}] must be text, "" for nothing')
 
 
 def _part(number: int, document: Document, max_chars: int) -> str:

@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import Any, Self, cast
 
+from rig.agent.ledger import sent_to
 from rig.client.running import RunMixin
 from rig.errors import InvalidRequestError, RefusedError
 from rig.events import TierFellBack
@@ -95,7 +96,7 @@ class Gateway(RunMixin):
         self,
         messages: Iterable[Message | Mapping[str, Any]],
         *,
-        tier: Tier | str = "",
+        tier: Tier | str | None = "",
         system: str = "",
         tools: Sequence[ToolSpec] = (),
         max_tokens: int = 0,
@@ -105,7 +106,7 @@ class Gateway(RunMixin):
 
         Args:
             messages: the conversation so far, oldest first.
-            tier: what it is worth; "" is the default tier.
+            tier: what it is worth; "" or None is the default tier.
             system: the system prompt, put at the head. Never give retrieved text here: that belongs into
                 a user message, see `with_documents`.
             tools: what the model may call. Their order is part of the prefix a server caches: sort them
@@ -118,9 +119,10 @@ class Gateway(RunMixin):
         """
         given = tuple(messages)
         head = ({"role": "system", "content": system},) if system.strip() else ()
-        limit = max_tokens or self.default_max_tokens(tier)
+        named = "" if tier is None else tier
+        limit = max_tokens or self.default_max_tokens(named)
         made = ChatRequest(
-            model=tier, messages=given, max_tokens=limit, tools=tools, options=options
+            model=named, messages=given, max_tokens=limit, tools=tools, options=options
         )
         check_request(made)
         return replace(made, messages=(*map(Message.model_validate, head), *made.messages))
@@ -185,6 +187,7 @@ class Gateway(RunMixin):
     async def _chosen(self, asked: str) -> TierChoice:
         """The tier of a request; that it is another than was asked for is told, once in a run."""
         choice = self._deployment.choose(asked)
+        sent_to(choice.model.model)
         key = (self, choice.asked)
         if choice.fell_back is not None and remembered(key) is None:
             remember(key, choice)

@@ -38,7 +38,7 @@ _STAND_INS: Final[Mapping[Tier, tuple[Tier, ...]]] = MappingProxyType(
 )
 
 
-def parse_tier(raw: str) -> tuple[Tier, bool]:
+def parse_tier(raw: object) -> tuple[Tier, bool]:
     """The tier that a definition declares.
 
     Blanks and letter case do not count. An unknown word is no error: the tier says what a request may
@@ -46,11 +46,15 @@ def parse_tier(raw: str) -> tuple[Tier, bool]:
     definition that has drifted is seen.
 
     Args:
-        raw: what is declared; "" for nothing.
+        raw: what is declared; "" or None for nothing.
 
     Returns:
         The tier, balanced for nothing and for what nobody knows, and whether it was recognised.
     """
+    if raw is None:
+        return DEFAULT_TIER, True
+    if not isinstance(raw, str):
+        return DEFAULT_TIER, False
     word = raw.strip().lower()
     if not word:
         return DEFAULT_TIER, True
@@ -158,14 +162,15 @@ class Deployment:
         object.__setattr__(self, "tiers", _tiers(self.tiers))
         object.__setattr__(self, "default", _known(self.default))
 
-    def choose(self, raw: str) -> TierChoice:
+    def choose(self, raw: object) -> TierChoice:
         """The tier for what a request calls its model.
 
         Args:
-            raw: the name of a tier; "" for the default.
+            raw: the name of a tier; "" or None for the default. Anything else is unknown.
         """
         tier, is_known = parse_tier(raw)
-        if not raw.strip() or not is_known:
+        word = "" if raw is None else str(raw).strip()
+        if not word or not is_known:
             tier = self.default
         used = next(one for one in (tier, *_STAND_INS[tier]) if one in self.tiers)
         fell_back: Literal["unknown", "missing"] | None = None
@@ -173,7 +178,7 @@ class Deployment:
             fell_back = "unknown"
         elif used is not tier:
             fell_back = "missing"
-        asked = raw.strip()[:MAX_ASKED_CHARS] or tier.value
+        asked = word[:MAX_ASKED_CHARS] or tier.value
         return TierChoice(tier=used, model=self.tiers[used], asked=asked, fell_back=fell_back)
 
 

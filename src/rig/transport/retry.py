@@ -17,11 +17,10 @@ raises it as a `RigError`), and anything once a stream has delivered (nothing is
 """
 
 import copy
-import math
 import random as randomness
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import Final, Literal, Self, TypeGuard, TypeVar
+from typing import Final, Literal, Self, TypeVar
 
 import anyio
 
@@ -36,6 +35,7 @@ from rig.errors import (
     UpstreamError,
 )
 from rig.events import RetryEvent, event_listener
+from rig.text.finite import is_finite
 from rig.transport.sockets import now
 
 T = TypeVar("T")
@@ -92,7 +92,7 @@ class RetryPolicy:
             _check_seconds(name, getattr(self, name))
         if self.budget_s is not None:
             _check_seconds("budget_s", self.budget_s, or_none=True)
-        if not (_is_number(self.jitter) and 0 <= self.jitter <= 1):
+        if not (is_finite(self.jitter) and 0 <= self.jitter <= 1):
             raise InvalidRequestError("RetryPolicy: jitter must be a share from 0 to 1")
         _check_count("max_5xx", self.max_5xx)
         if self.max_tries is not None:
@@ -267,7 +267,7 @@ def _check_seconds(name: str, value: object, *, or_none: bool = False) -> None:
     Raises:
         InvalidRequestError: it is negative, infinite or not a number.
     """
-    if not (_is_number(value) and math.isfinite(value) and value >= 0):
+    if not (is_finite(value) and value >= 0):
         no_bound = ", or None for no bound" if or_none else ""
         raise InvalidRequestError(f"RetryPolicy: {name} must be seconds, 0 or more{no_bound}")
 
@@ -283,10 +283,6 @@ def _check_count(name: str, value: object, *, or_none: bool = False) -> None:
         raise InvalidRequestError(
             f"RetryPolicy: {name} counts requests, the first included: a whole number from 1{no_bound}"
         )
-
-
-def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _fault(error: RigError) -> Fault | None:

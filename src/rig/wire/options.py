@@ -1,6 +1,5 @@
 """`ChatOptions` to body fields: one table of checks here, the names in the dialect. No I/O."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Final, Literal, NamedTuple, get_args
@@ -8,6 +7,7 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 from rig.errors import InvalidRequestError
 from rig.messages import as_array, as_object
 from rig.model import ChatOptions, Priority
+from rig.text.finite import is_finite
 from rig.wire.dialect import NO_FIELD, Dialect, Form, Refused, Sent
 from rig.wire.dialects import GENERIC
 
@@ -48,16 +48,12 @@ _MODES: Final[Mapping[str, _Mode]] = {"auto": "auto", "none": "none", "required"
 _MERGED: Final = ("chat_template_kwargs", "structured_outputs")
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
 def _at_least(low: float) -> Callable[[Any], bool]:
-    return lambda value: _is_number(value) and value >= low
+    return lambda value: is_finite(value) and value >= low
 
 
 def _is_share(value: Any) -> bool:  # noqa: ANN401  whatever a caller without a type checker passed
-    return _is_number(value) and 0 <= value <= 1
+    return is_finite(value) and 0 <= value <= 1
 
 
 def _is_whole(low: int | None = None) -> Callable[[object], bool]:
@@ -102,8 +98,8 @@ _CHECKS: Final[tuple[tuple[str, Callable[[Any], bool], str], ...]] = (
     ("top_k", _is_whole(-1), "a whole number; 0 or -1 switches it off"),
     ("seed", _is_whole(), "a whole number"),
     ("stop", _is_stop, "a text or a list of texts, none of them empty; None for no stop"),
-    ("frequency_penalty", _is_number, "a finite number"),
-    ("presence_penalty", _is_number, "a finite number"),
+    ("frequency_penalty", is_finite, "a finite number"),
+    ("presence_penalty", is_finite, "a finite number"),
     ("repeat_penalty", _at_least(0), "a finite number, 0 or more; 1.0 is off"),
     ("tool_choice", _is_text, "auto, none, required or the name of one offered tool"),
     ("parallel_tool_calls", _is_bool, "True or False"),
