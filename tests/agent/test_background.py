@@ -1,15 +1,10 @@
 """Work beside a block never hides what the block did."""
 
-import asyncio  # noqa: TID251  there alone a task can be cancelled by anybody
-from typing import Any
-
 import anyio
 import anyio.lowlevel
 import pytest
 
-from rig.agent.background import apart, in_background, interrupt_in, task_group
-
-ASYNCIO = pytest.mark.parametrize("anyio_backend", ["asyncio"], indirect=True)
+from rig.agent.background import in_background, interrupt_in, task_group
 
 
 class BlockError(Exception):
@@ -97,60 +92,3 @@ def test_a_group_stands_for_an_interrupt_only_where_nothing_else_is_in_it(
     error: BaseException, found: BaseException | None
 ) -> None:
     assert interrupt_in(error) is found
-
-
-@pytest.mark.parametrize("raised", [BlockError, ValueError, LookupError])
-async def test_work_kept_apart_raises_what_it_raises(raised: type[Exception]) -> None:
-    async def work() -> None:
-        await anyio.lowlevel.checkpoint()
-        raise raised
-
-    with pytest.raises(raised) as caught:
-        await apart(work)
-    assert caught.value.__context__ is None
-
-
-async def test_work_kept_apart_is_cancelled_with_who_waits() -> None:
-    unwound: list[Any] = []
-
-    async def work() -> None:
-        try:
-            await anyio.sleep_forever()
-        finally:
-            unwound.append(True)
-
-    with anyio.move_on_after(0) as scope:
-        await apart(work)
-    assert scope.cancelled_caught
-    assert unwound in ([True], [])  # it may not even have begun
-
-
-async def waits_for_what_is_cancelled() -> None:
-    other = asyncio.ensure_future(asyncio.sleep(30))
-    other.cancel()
-    await other
-
-
-@ASYNCIO
-async def test_a_cancellation_of_somebody_else_ends_only_the_work() -> None:
-    await apart(waits_for_what_is_cancelled)
-    await anyio.lowlevel.checkpoint()
-
-
-@ASYNCIO
-async def test_a_cancelled_task_cancels_its_work_and_is_cancelled() -> None:
-    unwound, begun = [], anyio.Event()
-
-    async def work() -> None:
-        begun.set()
-        try:
-            await anyio.sleep_forever()
-        finally:
-            unwound.append(True)
-
-    task = asyncio.ensure_future(apart(work))
-    await begun.wait()
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert unwound == [True]

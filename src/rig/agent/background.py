@@ -1,7 +1,6 @@
-"""Tasks of the loop's own: work beside a block, work kept apart, and groups an interrupt comes out of bare."""
+"""Tasks of the loop's own: work beside a block, and groups an interrupt comes out of bare."""
 
-import math
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -39,42 +38,6 @@ def interrupt_in(error: BaseException) -> BaseException | None:
     found = [*leaves(error)]
     interrupts = [leaf for leaf in found if isinstance(leaf, KeyboardInterrupt | SystemExit)]
     return interrupts[0] if interrupts and len(interrupts) == len(found) else None
-
-
-async def apart(work: Callable[[], Awaitable[None]], until: float = math.inf) -> bool:
-    """Await something in a task of its own, so that it can't end this one by being cancelled itself.
-
-    On asyncio whoever awaits a task that somebody else cancelled is given a cancellation that nobody
-    asked of him; it ends the task of its own and nothing more. What this task is asked for reaches it.
-
-    Args:
-        work: what to await; it tells by its effects whether it came to its end.
-        until: when it is cancelled, on the event loop's clock.
-
-    Returns:
-        Whether its time was up.
-
-    Raises:
-        BaseException: what it raised.
-    """
-    failure: BaseException | None = None
-
-    async def run() -> None:
-        nonlocal failure
-        try:
-            await work()
-        except anyio.get_cancelled_exc_class():
-            raise
-        except BaseException as fault:  # noqa: BLE001 raised again below, outside of the group
-            failure = fault
-
-    async with task_group() as tasks:
-        tasks.cancel_scope.deadline = until
-        tasks.start_soon(run)
-    if failure is not None:
-        raise failure
-    # A task that ends by a cancellation of somebody else cancels its group too.
-    return tasks.cancel_scope.cancel_called and anyio.current_time() >= until
 
 
 @asynccontextmanager

@@ -13,7 +13,7 @@ from typing import Any, cast
 import anyio
 from pydantic_core import from_json, to_json
 
-from rig.agent.background import apart
+from rig.agent.apart import apart
 from rig.agent.calls import MALFORMED, TRUNCATED, TWICE
 from rig.agent.inputs import mend_input
 from rig.agent.results import MAX_NAME_CHARS, error_text, leaves, one_line, refusal, result_text

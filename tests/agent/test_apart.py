@@ -1,0 +1,224 @@
+"""What work does to itself, or somebody else to it, ends it and nothing more; what is asked of us passes."""
+
+import asyncio  # noqa: TID251  there alone a task can be cancelled by anybody
+import gc
+from contextlib import suppress
+from contextvars import ContextVar
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from rig.agent.apart import apart
+
+ASYNCIO = pytest.mark.parametrize("anyio_backend", ["asyncio"], indirect=True)
+VIRTUAL_TIME = pytest.mark.parametrize("anyio_backend", ["trio-autojump"], indirect=True)
+
+MARK: ContextVar[str] = ContextVar("mark", default="outside")
+
+
+class WorkError(Exception):
+    """What failing work raises."""
+
+
+@pytest.mark.parametrize("raised", [WorkError, ValueError, LookupError])
+async def test_work_kept_apart_raises_what_it_raises(raised: type[Exception]) -> None:
+    async def work() -> None:
+        await anyio.lowlevel.checkpoint()
+        raise raised
+
+    with pytest.raises(raised) as caught:
+        await apart(work)
+    assert caught.value.__context__ is None
+
+
+async def test_work_kept_apart_is_cancelled_with_who_waits() -> None:
+    unwound: list[Any] = []
+
+    async def work() -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            unwound.append(True)
+
+    with anyio.move_on_after(0) as scope:
+        await apart(work)
+    assert scope.cancelled_caught
+    assert unwound in ([True], [])  # it may not even have begun
+
+
+async def waits_for_what_is_cancelled() -> None:
+    other = asyncio.ensure_future(asyncio.sleep(30))
+    other.cancel()
+    await other
+
+
+@ASYNCIO
+async def test_a_cancellation_of_somebody_else_ends_only_the_work() -> None:
+    await apart(waits_for_what_is_cancelled)
+    await anyio.lowlevel.checkpoint()
+
+
+@ASYNCIO
+async def test_a_cancelled_task_cancels_its_work_and_is_cancelled() -> None:
+    unwound, begun = [], anyio.Event()
+
+    async def work() -> None:
+        begun.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            unwound.append(True)
+
+    task = asyncio.ensure_future(apart(work))
+    await begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert unwound == [True]
+
+
+@ASYNCIO
+async def test_a_cancellation_that_the_work_keeps_to_itself_passes_all_the_same() -> None:
+    begun = anyio.Event()
+
+    async def work() -> None:
+        begun.set()
+        with suppress(asyncio.CancelledError):
+            await anyio.sleep_forever()
+
+    async def after() -> None:
+        await apart(work)
+        raise AssertionError("went on")
+
+    task = asyncio.ensure_future(after())
+    await begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+@pytest.mark.parametrize("swallows", [False, True])
+async def test_the_scope_that_asked_gets_its_cancellation(swallows: bool) -> None:
+    async def work() -> None:
+        try:
+            await anyio.sleep_forever()
+        except anyio.get_cancelled_exc_class():
+            if not swallows:
+                raise
+
+    async def waiting() -> None:
+        await apart(work)
+        await anyio.lowlevel.checkpoint()
+
+    with anyio.CancelScope() as scope:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(waiting)
+            await anyio.wait_all_tasks_blocked()
+            scope.cancel()
+    assert scope.cancelled_caught
+
+
+@ASYNCIO
+async def test_a_time_out_of_the_works_own_is_its_own_affair() -> None:
+    async def work() -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0):
+                await anyio.sleep_forever()
+        with anyio.move_on_after(0):
+            await anyio.sleep_forever()
+        await waits_for_nothing()
+
+    async def waits_for_nothing() -> None:
+        with pytest.raises(asyncio.CancelledError):
+            await waits_for_what_is_cancelled()
+
+    assert await apart(work) is False
+    await anyio.lowlevel.checkpoint()
+
+
+@ASYNCIO
+async def test_a_task_that_was_cancelled_before_can_still_await_apart() -> None:
+    done = []
+
+    async def work() -> None:
+        await anyio.lowlevel.checkpoint()
+        done.append(True)
+
+    async def cleans_up() -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            await apart(work)
+            await apart(waits_for_what_is_cancelled)
+
+    task = asyncio.ensure_future(cleans_up())
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert done == [True]
+
+
+@VIRTUAL_TIME
+@pytest.mark.parametrize("until_s", [1, 3])
+async def test_work_whose_time_is_up_is_cancelled_and_that_is_told(until_s: float) -> None:
+    async def work() -> None:
+        await anyio.sleep(2)
+
+    began = anyio.current_time()
+    assert await apart(work, began + until_s) is (until_s == 1)
+    assert anyio.current_time() - began == min(until_s, 2)
+
+
+async def test_time_that_is_up_ends_nothing_but_the_work() -> None:
+    async def work() -> None:
+        try:
+            await anyio.sleep_forever()
+        except anyio.get_cancelled_exc_class():
+            return  # as if nothing had been
+
+    assert await apart(work, anyio.current_time()) is True
+    await anyio.lowlevel.checkpoint()
+
+
+async def test_what_the_work_sets_in_its_context_stays_there() -> None:
+    seen = []
+
+    async def work() -> None:
+        MARK.set("inside")
+        await anyio.lowlevel.checkpoint()
+        seen.append(MARK.get())
+        with anyio.move_on_after(0):
+            await anyio.sleep_forever()
+        seen.append(MARK.get())
+
+    await apart(work)
+    assert (seen, MARK.get()) == (["inside", "inside"], "outside")
+
+
+async def test_work_that_failed_leaves_no_cycle() -> None:
+    async def work() -> None:
+        with anyio.move_on_after(0):
+            await anyio.sleep_forever()
+        try:
+            with anyio.fail_after(0):
+                await anyio.sleep_forever()
+        except TimeoutError:
+            pass
+        raise WorkError
+
+    gc.collect()
+    gc.disable()
+    try:
+        with pytest.raises(WorkError):
+            await apart(work)
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        gc.collect()
+        left = [value for value in gc.garbage if isinstance(value, WorkError)]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+    assert left == []
