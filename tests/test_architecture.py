@@ -31,6 +31,11 @@ def test_every_module_says_what_it_is(path: Path) -> None:
 
 
 TESTED_AS_PART_OF = {
+    "agent/answering.py": "agent/test_run.py",
+    "agent/asking.py": "agent/test_run.py",
+    "agent/beginning.py": "agent/test_run.py",
+    "agent/next_request.py": "agent/test_run.py",
+    "agent/progress.py": "agent/test_run.py",
     "client/probes/limits.py": "client/probes/test_survey.py",
     "extras/cli/__main__.py": "extras/cli/test_entry.py",
     "gateway/pool_stream.py": "gateway/test_pool.py",

@@ -158,17 +158,20 @@ def _read(messages: object) -> Sequence[Message]:
     Raises:
         InvalidRequestError: it is no list, or an item is no message.
     """
+    if _are_read(messages):
+        return messages
     kind = type(messages)
     if not isinstance(messages, Iterable) or issubclass(kind, str | bytes | Mapping | Message):
         raise InvalidRequestError(
             f"messages must be a list of messages, not a {kind.__name__}: put a single one in brackets"
         )
-    items = cast("Iterable[object]", messages)
-    return items if _are_read(items) else read_messages(items)
+    return read_messages(cast("Iterable[object]", messages))
 
 
-def _are_read(items: Iterable[object]) -> TypeGuard[tuple[Message, ...]]:
-    return isinstance(items, tuple) and all(isinstance(item, Message) for item in items)
+def _are_read(messages: object) -> TypeGuard[tuple[Message, ...]]:
+    if not isinstance(messages, tuple):
+        return False
+    return set(map(type, cast("tuple[object, ...]", messages))) == {Message}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

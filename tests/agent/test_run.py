@@ -7,12 +7,13 @@ import anyio.lowlevel
 import pytest
 from pydantic import BaseModel, model_validator
 
+from rig.agent.answering import MAX_CONCURRENT_CALLS
 from rig.agent.budget import Budget
 from rig.agent.calling import CANCELLED
 from rig.agent.history import Prepared, prepare
 from rig.agent.prompt import LAST_CALL
 from rig.agent.request import RunRequest
-from rig.agent.run import MAX_CONCURRENT_CALLS, run
+from rig.agent.run import run
 from rig.agent.tools import Tool, ToolContext, tool
 from rig.agent.turn import DECLINED, INTERRUPTED
 from rig.errors import (

@@ -14,7 +14,7 @@ from rig.agent.ladder import ToolFormatChoice
 from rig.agent.ledger import SharedBudget
 from rig.agent.output import output_for
 from rig.agent.prompt import is_said
-from rig.agent.toolbox import validate_tools
+from rig.agent.toolbox import Toolbox, validate_tools
 from rig.agent.tools import Tool
 from rig.errors import InvalidRequestError
 from rig.events import RunEvent
@@ -34,6 +34,8 @@ Prompt = str | Sequence[ContentPart | Mapping[str, Any]]
 """What the user says: text, or parts of text, images and audio, also in the shape of the wire."""
 
 OutputT = TypeVar("OutputT")
+
+_NOTHING_KNOWN = Capabilities()
 
 
 # Without slots: dataclasses makes such a class anew, and the frozen __setattr__ of the old one then
@@ -126,19 +128,19 @@ class RunRequest(Generic[OutputT]):
     @property
     def capabilities(self) -> Capabilities:
         """What the server is known to do."""
-        return self.profile.capabilities if self.profile is not None else Capabilities()
+        return self.profile.capabilities if self.profile is not None else _NOTHING_KNOWN
 
     def __post_init__(self) -> None:
-        checked: dict[str, object] = {
-            "prompt": _checked_prompt(self.prompt),
-            "max_iterations": _checked_iterations(self.max_iterations),
-            "history": read_history(_items("history", self.history)),
-            "tools": tuple(validate_tools(self.tools)),
-            "options": _with_temperature(_checked_options(self.options), self.temperature),
-            "approve": _checked_ids(self.approve),
-        }
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
+        toolbox = validate_tools(self.tools)
+        self.__dict__.update(
+            prompt=_checked_prompt(self.prompt),
+            max_iterations=_checked_iterations(self.max_iterations),
+            history=read_history(_items("history", self.history)),
+            tools=tuple(toolbox),
+            _toolbox=toolbox,
+            options=_with_temperature(_checked_options(self.options), self.temperature),
+            approve=_checked_ids(self.approve),
+        )
         _check_max_tokens(self.max_tokens)
         _check_text("model", self.model)
         _check_text("system", self.system)
@@ -153,6 +155,15 @@ class RunRequest(Generic[OutputT]):
         if self.output is not None:
             output_for(self.output)
         _check_opening(self)
+
+
+def toolbox_of(request: RunRequest[Any]) -> Toolbox:
+    """The tools of a request as the box they were checked in.
+
+    Args:
+        request: what a run is asked to do.
+    """
+    return cast("Toolbox", vars(request)["_toolbox"])
 
 
 def _checked_prompt(prompt: object) -> Content:
@@ -220,6 +231,8 @@ def _items(name: str, given: object) -> tuple[object, ...]:
     Raises:
         InvalidRequestError: it is no list; text and mappings are iterable too, and never meant.
     """
+    if isinstance(given, list | tuple):
+        return tuple(cast("Iterable[object]", given))
     kind = type(given)
     if not isinstance(given, Iterable) or issubclass(kind, str | bytes | Mapping):
         raise InvalidRequestError(f"{name} must be a list or tuple, not a {kind.__name__}")
