@@ -278,13 +278,19 @@ def _made_id(number: int) -> str:
     return f"call{number:05d}"
 
 
+def _has_ids(message: Message) -> bool:
+    if message.role == "tool":
+        return bool(message.tool_call_id)
+    return not message.tool_calls or all(call.id for call in message.tool_calls)
+
+
 def with_ids(messages: Sequence[Message]) -> list[Message]:
     """The messages with an id on every call, and on every result that follows one in order.
 
     Args:
         messages: the conversation, oldest first.
     """
-    if not any(message.tool_calls or message.role == "tool" for message in messages):
+    if all(map(_has_ids, messages)):
         return list(messages)
     taken = {call.id for message in messages for call in message.tool_calls}
     free = (name for number in range(1 << 30) if (name := _made_id(number)) not in taken)
