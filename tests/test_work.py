@@ -7,7 +7,7 @@ regex for every key of every reply may not pass unseen. `nox -s bench` measures 
 import math
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -125,9 +125,9 @@ def events(count: int, **changing: int) -> list[bytes]:
     return [b"data: " + to_json(chunk) + b"\n\n" for chunk in chunks]
 
 
-def reading(datas: list[bytes]) -> int:
+def reading(datas: list[bytes], tools: Sequence[OfferedTool] = ()) -> int:
     def work() -> None:
-        chat = ChatStream(max_response_bytes=1 << 20)
+        chat = ChatStream(max_response_bytes=1 << 20, tools=tools)
         for data in datas:
             chat.feed(data)
 
@@ -144,6 +144,12 @@ def reading(datas: list[bytes]) -> int:
 def test_a_token_of_a_stream_costs_few_calls(changing: dict[str, int], most: int) -> None:
     few, many = (reading([b"".join(events(count, **changing))]) for count in (100, 1100))
     assert (many - few) / 1000 <= most
+
+
+def test_a_token_of_a_stream_costs_no_more_where_tools_were_offered() -> None:
+    tools = [OfferedTool("add", {"type": "object"})]
+    few, many = (reading([b"".join(events(count))], tools) for count in (100, 1100))
+    assert (many - few) / 1000 <= 1.2
 
 
 def test_a_token_that_comes_alone_costs_few_calls() -> None:

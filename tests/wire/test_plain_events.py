@@ -11,6 +11,7 @@ from pydantic_core import from_json
 
 from rig.errors import RigError
 from rig.model import Delta
+from rig.text.salvage import OfferedTool
 from rig.wire.assembly import StreamAssembler
 from rig.wire.chat_stream import ChatStream
 from rig.wire.plain_events import MAX_LESSONS, PlainEvents
@@ -151,6 +152,9 @@ TEXTS = st.one_of(
             "\\",
         ]
     ),
+    st.sampled_from(
+        [" " * 99, " " * 150, "\t" * 199, "w" * 90, "]", ">", "[add(a=1)]", '{"a": 1}']
+    ),
 )
 ODD = st.sampled_from(
     [
@@ -195,12 +199,23 @@ PLAIN = st.builds(
     cap=st.sampled_from([40, 1 << 20]),
     event_cap=st.sampled_from([60, 150, 400, None]),
     thinking=st.booleans(),
+    tools=st.sampled_from([(), (OfferedTool("add", {"type": "object"}),)]),
 )
 def test_a_stream_tells_the_same_however_its_events_are_read(
-    parts: list[bytes], cuts: list[int], cap: int, event_cap: int | None, thinking: bool
+    parts: list[bytes],
+    cuts: list[int],
+    cap: int,
+    event_cap: int | None,
+    thinking: bool,
+    tools: tuple[OfferedTool, ...],
 ) -> None:
     data = b"".join(parts)
     places = sorted({0, len(data), *(cut % (len(data) + 1) for cut in cuts)})
     pieces = [data[start:end] for start, end in pairwise(places)]
-    settings = {"max_response_bytes": cap, "max_event_bytes": event_cap, "thinking": thinking}
+    settings = {
+        "max_response_bytes": cap,
+        "max_event_bytes": event_cap,
+        "thinking": thinking,
+        "tools": tools,
+    }
     assert told(pieces, **settings) == told(pieces, **settings, assembler=OneByOne)

@@ -18,6 +18,9 @@ from rig.wire.text_delta import text_delta
 PARTS: Final = "content"
 """Source of thoughts that came as parts of the content (Mistral's shape)."""
 
+HALVED_TEXTS: Final = 4
+"""Fragments of which some are odd that are looked at one by one; more are halved until those stand alone."""
+
 _OPENER: Final = "<think>"
 
 
@@ -95,13 +98,19 @@ class TextAssembler:
             deltas: what is new is appended here: the same as if they were added one by one.
         """
         shown = self._passed(texts)
-        if shown is None:
+        if shown is not None:
+            if shown and self._thought_gate is not None:
+                self._tell_held(self._thought_gate, deltas)
+            self._shown.extend(shown)
+            deltas.extend(map(text_delta, shown))
+        elif len(texts) > HALVED_TEXTS:
+            half = len(texts) // 2
+            self.add_texts(texts[:half], deltas)
+            self.add_texts(texts[half:], deltas)
+        else:
             for text in texts:
                 if text:
                     self.add_text(text, deltas)
-            return
-        self._shown.extend(shown)
-        deltas.extend(map(text_delta, shown))
 
     def _passed(self, texts: list[str]) -> list[str] | None:
         """Add fragments that are nothing but text in the middle of text: nearly all of a stream.
@@ -109,14 +118,19 @@ class TextAssembler:
         Returns:
             What is to be shown of them; None when they have to be looked at one by one.
         """
-        if self._gate is not None or self._leaks is None or self._end.holding:
+        gate = self._gate
+        if self._leaks is None or self._end.holding:
             return None
         whole = "".join(texts)
+        if gate is not None and not gate.passes_all(whole):
+            return None
         shown = self._leaks.pass_plain_all(texts, whole)
         if shown is not None and whole:
             self.size += byte_size(whole)
             self._content.append(whole)
             self.blank = blank_end(whole, self.blank)
+            if gate is not None:
+                gate.passed(whole)
         return shown
 
     def take_held(self) -> str:
@@ -250,13 +264,16 @@ class TextAssembler:
 
     def _show_text(self, text: str, deltas: list[Delta]) -> None:
         if text and self._thought_gate is not None:
-            held = "".join(self._thought_gate.close())
-            if held:
-                self._told.append(held)
-                deltas.append(Delta(reasoning=held))
+            self._tell_held(self._thought_gate, deltas)
         if text:
             self._shown.append(text)
             deltas.append(text_delta(text))
+
+    def _tell_held(self, gate: ThoughtGate, deltas: list[Delta]) -> None:
+        """Tell what was held back of a thought: an answer follows, so it is no call."""
+        if held := "".join(gate.close()):
+            self._told.append(held)
+            deltas.append(Delta(reasoning=held))
 
     def _retract(self, deltas: list[Delta]) -> None:
         """Take back all that was shown; what was held back of it is not shown any more."""

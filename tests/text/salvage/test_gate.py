@@ -155,3 +155,28 @@ def test_a_thought_without_calls_passes() -> None:
     gate = ThoughtGate()
     assert [gate.feed(part) for part in ("a <", "b> ", "c <tool")] == ["a", " <b>", " c"]
     assert gate.close() == (" <tool", "")
+
+
+@given(
+    before=st.lists(st.sampled_from(["It is", " so", "\n", " " * 90]), max_size=3),
+    pieces=st.lists(
+        st.sampled_from(
+            [" word", "a", " ", " " * 90, " " * 120, "\t" * 200, "]", ">", "\u25b7", "\n", "<"]
+        ),
+        max_size=6,
+    ),
+    after=st.sampled_from(["add(a=1)", "<tool_call>", "[add(a=1)]", '{"name": "add"}', " done"]),
+)
+def test_pieces_that_pass_at_once_pass_one_by_one(
+    before: list[str], pieces: list[str], after: str
+) -> None:
+    at_once, one_by_one = SalvageGate(TOOLS), SalvageGate(TOOLS)
+    for text in before:
+        at_once.feed(text)
+        one_by_one.feed(text)
+    if not at_once.passes_all("".join(pieces)):
+        return
+    at_once.passed("".join(pieces))
+    assert [one_by_one.feed(piece) for piece in pieces] == [[piece] for piece in pieces]
+    assert at_once.feed(after) == one_by_one.feed(after)
+    assert at_once.close() == one_by_one.close()

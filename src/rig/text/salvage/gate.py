@@ -27,6 +27,8 @@ _LINE_BEGINS: Final = ">]\u25b7"
 _MARK_CHARS: Final = re.compile(
     r"[<\[{`>~*\n\r\u273f]"
 )  # words begin calls on lines of their own only
+_NOT_IN_LINE: Final = re.compile(f"[{re.escape(_LINE_BEGINS)}]")
+_WIDE_GAP: Final = re.compile(rf"\s{{{CONTEXT_CHARS}}}")
 
 Place = Literal["text", "thought", "assumed"]
 """Where the text let through so far ends: in the answer, in a thought, or in what is a thought only if
@@ -119,13 +121,45 @@ class SalvageGate:
         self._more.clear()
         return ("", rest) if self._held else (rest, "")
 
+    def passes_all(self, whole: str) -> bool:
+        """Whether text that comes in pieces passes piece by piece, in the middle of one line.
+
+        Args:
+            whole: the pieces, joined. Nothing is added: when it passed, tell `passed`.
+        """
+        return not self._offer or (
+            self._is_plain(whole)
+            and _NOT_IN_LINE.search(whole) is None
+            and not self._may_hold_gap(whole)
+        )
+
+    def passed(self, text: str) -> None:
+        """Note text of which `passes_all` said that it passes."""
+        if self._offer:
+            self.work += len(text)
+            self._remember(text)
+
     def _passes(self, chunk: str) -> bool:
         """Let through at once what is in the middle of a line and has nothing any call begins with."""
-        if not self._in_line or self._buffer or self._more or _MARK_CHARS.search(chunk):
+        if not self._is_plain(chunk):
             return False
-        self.work += len(chunk)
-        self._remember(chunk)
+        self.passed(chunk)
         return True
+
+    def _may_hold_gap(self, text: str) -> bool:
+        """Whether so many blanks may come in a row that what stands before them is forgotten."""
+        half = CONTEXT_CHARS // 2
+        if len(text) < half:
+            return self._context[-half:].isspace()
+        return _WIDE_GAP.search(self._context + text) is not None
+
+    def _is_plain(self, text: str) -> bool:
+        return (
+            self._in_line
+            and not self._buffer
+            and not self._more
+            and _MARK_CHARS.search(text) is None
+        )
 
     def _released(self) -> str:
         """What was held is a draft: the thought it stands in ends in it."""
