@@ -45,7 +45,8 @@ from rig.testing import (
 from rig.testing.answers import LazySteps
 from rig.testing.sockets import listen
 from rig.transport.http import CODED_STEP_BYTES, HTTP, Response, Timeouts
-from rig.transport.pool import PoolTransport
+from rig.transport.httpx_transport import PoolTransport
+from rig.transport.pool import ConnectionPool
 from rig.transport.routes import PoolRoute
 
 Sweep = Callable[
@@ -89,7 +90,7 @@ async def driving(
                 await client.aclose()
 
 
-def pool_of(http: HTTP) -> PoolTransport:
+def pool_of(http: HTTP) -> ConnectionPool:
     assert isinstance(http._route, PoolRoute)
     return http._route.pool
 

@@ -10,10 +10,12 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import suppress
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import anyio
-import httpx
+
+if TYPE_CHECKING:  # loaded where a caller's client is one of httpx
+    import httpx
 
 CLOSE_S = 5.0
 """Seconds a caller's client may take to close an answer that is not wanted any more, cancelled or not."""
@@ -72,7 +74,7 @@ class ClientAnswer:
     minds_deadline = False
     whole = None
 
-    def __init__(self, response: httpx.Response) -> None:
+    def __init__(self, response: "httpx.Response") -> None:
         self.status = response.status_code
         self.headers = JoinedHeaders(response.headers.raw)
         self._ended = False

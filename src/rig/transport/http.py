@@ -223,7 +223,7 @@ class HTTP:
         headers: sent with every request, and stronger than those of a caller's client.
         http_client: an `httpx.AsyncClient` or `httpx2.AsyncClient` of the caller's, with its own
             connections, proxies, auth and hooks, closed by the caller; rig's time-outs replace its own,
-            and redirects are not followed. None for a client over `PoolTransport`.
+            and redirects are not followed. None for connections of rig's own.
         timeouts: bounds of every wait.
         max_response_bytes: decoded bytes of an answer that may pass; one more is an error.
 

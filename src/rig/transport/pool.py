@@ -1,4 +1,4 @@
-"""HTTP/1.1 as an httpx transport: a pool without scans, a request written once, a body read as it comes.
+"""HTTP/1.1 over connections of rig's own: a pool without scans, a request written once, a body read as it comes.
 
 Why not httpx's own: its pool looks at every connection for every request and every response, with a
 system call for each idle one (2 ms of CPU for two requests alone, 18 ms among 1,000; this one stays
@@ -16,27 +16,28 @@ import time
 from collections import deque
 from collections.abc import (
     AsyncGenerator,
+    AsyncIterable,
     AsyncIterator,
     Awaitable,
     Callable,
     Coroutine,
-    Mapping,
 )
 from contextlib import asynccontextmanager
-from typing import Any, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import anyio
 import anyio.lowlevel
 import anyio.to_thread
-import certifi
-import httpx
 
 from rig.errors import InvalidRequestError, RequestTimeoutError, StreamCutError, UpstreamError
 from rig.transport.body import JoinedHeaders
 from rig.transport.http1 import Data, End, Event, Head, ResponseReader, read_plain
-from rig.transport.request import RequestHead, chunk, encode_head
+from rig.transport.request import RequestHead, chunk
 from rig.transport.sockets import Connection, connect, now
 from rig.transport.timeouts import Deadline
+
+if TYPE_CHECKING:  # loaded where a caller's client is one of httpx
+    import httpx
 
 KEEPALIVE_S = 30.0
 """Seconds an idle connection is kept. uvicorn, under most Python model servers, closes after 5 and
@@ -173,13 +174,12 @@ class IdleConnections:
         self._count = 0
 
 
-class PoolTransport(httpx.AsyncBaseTransport):
-    """HTTP/1.1 over rig's own connections, for `httpx.AsyncClient(transport=PoolTransport())`.
+class ConnectionPool:
+    """HTTP/1.1 over rig's own connections. `rig.transport.httpx_transport` is its face for httpx.
 
     There is no bound on the number of connections: bound the requests instead, as `Client(slots=...)`
-    does. The time-outs of httpx are honoured (connect, read for each read, write for each write; pool
-    has no meaning here). A request that was written is never written again. It belongs to one event
-    loop; when that has ended, idle connections of it are dropped.
+    does. A request that was written is never written again. It belongs to one event loop; when that has
+    ended, idle connections of it are dropped.
 
     Args:
         verify: how to verify servers of https URLs. None trusts the authorities certifi lists and
@@ -190,8 +190,7 @@ class PoolTransport(httpx.AsyncBaseTransport):
         connect: opens connections.
 
     Raises:
-        RigError: from every request, instead of httpx's exceptions; a URL or a header is in none of
-            them.
+        RigError: from every request; a URL or a header is in none of them.
     """
 
     def __init__(
@@ -219,45 +218,7 @@ class PoolTransport(httpx.AsyncBaseTransport):
         return len(self._in_use)
 
     def __repr__(self) -> str:
-        return f"<PoolTransport: {self.in_use} in use, {self.idle} idle>"
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request and return its answer as soon as the head is there.
-
-        Args:
-            request: what httpx built.
-
-        Raises:
-            InvalidRequestError: it can't be sent as it stands, or the transport is closed.
-            RequestTimeoutError: connect, write, first_byte (the head), idle (the body).
-            UpstreamError: no connection, or it broke before an answer came; the reasons of `sockets`,
-                and eof.
-            ProtocolError: the answer is not HTTP/1.1.
-            StreamCutError: the answer's head ended in the middle.
-        """
-        if self._closed:
-            raise InvalidRequestError("the transport is closed: make the request before closing it")
-        origin = origin_of(request.url)
-        body = await _body_of(request)
-        head = encode_head(
-            request.method,
-            request.url.raw_path,
-            request.headers.raw,
-            host=request.url.netloc,
-            length=len(body) if isinstance(body, bytes) else None,
-        )
-        limits: Mapping[str, float | None] = request.extensions.get("timeout", {})
-        connection = self._idle.take(origin) or await self._open(origin, limits.get("connect"))
-        exchange = _Exchange(self, origin, connection)
-        exchange.read_s, exchange.write_s = limits.get("read"), limits.get("write")
-        answer = await exchange.ask(head, body)
-        return httpx.Response(
-            answer.status,
-            headers=list(answer.headers),
-            stream=_Body(exchange),
-            # Without the server's reason phrase: httpx logs it, and it may echo our own headers.
-            extensions={"http_version": b"HTTP/" + answer.http_version},
-        )
+        return f"<{type(self).__name__}: {self.in_use} in use, {self.idle} idle>"
 
     async def send(
         self,
@@ -280,7 +241,10 @@ class PoolTransport(httpx.AsyncBaseTransport):
         Raises:
             InvalidRequestError: the pool is closed.
             RequestTimeoutError: the deadline came first.
-            RigError: as `handle_async_request`.
+            UpstreamError: no connection, or it broke before an answer came; the reasons of `sockets`,
+                and eof.
+            ProtocolError: the answer is not HTTP/1.1.
+            StreamCutError: the answer's head ended in the middle.
         """
         if self._closed:
             raise InvalidRequestError("the client is closed: make requests before closing it")
@@ -290,7 +254,7 @@ class PoolTransport(httpx.AsyncBaseTransport):
                 connection = await self._open(origin, connect_s)
         if connection is None:
             raise deadline.error()
-        exchange = _Exchange(self, origin, connection)
+        exchange = Exchange(self, origin, connection)
         exchange.deadline = deadline
         return PoolAnswer(exchange, await exchange.ask(head, body))
 
@@ -327,7 +291,7 @@ class PoolTransport(httpx.AsyncBaseTransport):
         await anyio.lowlevel.cancel_shielded_checkpoint()
 
 
-def origin_of(url: httpx.URL) -> Origin:
+def origin_of(url: "httpx.URL") -> Origin:
     """Where a URL leads to.
 
     Args:
@@ -343,22 +307,6 @@ def origin_of(url: httpx.URL) -> Origin:
     return Origin(tls, url.raw_host.decode("ascii"), port)
 
 
-async def _body_of(request: httpx.Request) -> bytes | httpx.AsyncByteStream:
-    """The body where it is in memory, or nothing tells its size; else the stream of it.
-
-    Raises:
-        InvalidRequestError: it can only be read by blocking.
-    """
-    stream = request.stream
-    if isinstance(stream, httpx.ByteStream):
-        return b"".join(stream)
-    if not isinstance(stream, httpx.AsyncByteStream):
-        raise InvalidRequestError("the request's body is a synchronous stream: pass bytes instead")
-    if "content-length" in request.headers or "transfer-encoding" in request.headers:
-        return stream
-    return b"".join([part async for part in stream])
-
-
 _tls_lock = threading.Lock()
 _tls_contexts: list[ssl.SSLContext] = []
 
@@ -369,6 +317,8 @@ async def _default_tls() -> ssl.SSLContext:
 
 
 def _make_tls() -> ssl.SSLContext:
+    import certifi  # noqa: PLC0415 for https alone
+
     with _tls_lock:
         if not _tls_contexts:
             # Not ssl.create_default_context: it writes the keys to a file that SSLKEYLOGFILE names.
@@ -379,7 +329,7 @@ def _make_tls() -> ssl.SSLContext:
         return _tls_contexts[0]
 
 
-class _Exchange:
+class Exchange:
     """One request and its answer on one connection.
 
     Args:
@@ -410,7 +360,7 @@ class _Exchange:
         "write_s",
     )
 
-    def __init__(self, pool: PoolTransport, origin: Origin, connection: Connection) -> None:
+    def __init__(self, pool: ConnectionPool, origin: Origin, connection: Connection) -> None:
         self._pool = pool
         self._origin = origin
         self._connection = connection
@@ -425,7 +375,7 @@ class _Exchange:
         self.write_s: float | None = None
         pool.begin(connection)
 
-    async def ask(self, head: RequestHead, body: bytes | httpx.AsyncByteStream) -> Head:
+    async def ask(self, head: RequestHead, body: bytes | AsyncIterable[bytes]) -> Head:
         """Write the request and read the answer's head; the connection is closed when that fails."""
         try:
             await self.write(head, body)
@@ -434,7 +384,7 @@ class _Exchange:
             self.close()
             raise
 
-    async def write(self, head: RequestHead, body: bytes | httpx.AsyncByteStream) -> None:
+    async def write(self, head: RequestHead, body: bytes | AsyncIterable[bytes]) -> None:
         """Write the request, or as much of it as the server wants before it answers."""
         self._keep = head.persistent
         if isinstance(body, bytes):
@@ -447,7 +397,7 @@ class _Exchange:
         await self._send(head.data)
         await self._write_stream(body, head.length)
 
-    async def _write_stream(self, body: httpx.AsyncByteStream, length: int | None) -> None:
+    async def _write_stream(self, body: AsyncIterable[bytes], length: int | None) -> None:
         written = 0
         async with _closing(aiter(body)) as parts:
             async for part in parts:
@@ -625,7 +575,7 @@ class PoolAnswer:
 
     minds_deadline = True
 
-    def __init__(self, exchange: _Exchange, head: Head) -> None:
+    def __init__(self, exchange: Exchange, head: Head) -> None:
         self._exchange = exchange
         self.status = head.status
         self.headers = JoinedHeaders(head.headers)
@@ -646,24 +596,4 @@ class PoolAnswer:
 
     async def close(self) -> None:
         """Close the connection if anything is left of the body; never awaits."""
-        self._exchange.close()
-
-
-class _Body(httpx.AsyncByteStream):
-    """The body of one answer; not a generator, which would need an event loop to be thrown away."""
-
-    def __init__(self, exchange: _Exchange) -> None:
-        self._exchange = exchange
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> bytes:
-        data = await self._exchange.read_data()
-        if data is None:
-            raise StopAsyncIteration
-        return data
-
-    async def aclose(self) -> None:
-        """Close the connection if anything is left of the body: it is the only way to make a server stop."""
         self._exchange.close()

@@ -6,18 +6,19 @@ URL and the fields of the head, is made once.
 
 import inspect
 from collections.abc import Coroutine, Iterable, Mapping
-from typing import Any, NamedTuple, Protocol, TypeVar, cast
-
-import httpx
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
 
 from rig.errors import InvalidRequestError, NotConfiguredError, RigError
 from rig.transport.body import Answer, ClientAnswer
 from rig.transport.foreign import rig_error_from
-from rig.transport.pool import Origin, PoolTransport, origin_of
+from rig.transport.pool import ConnectionPool, Origin
 from rig.transport.prepared import PreparedRequest
 from rig.transport.request import NEVER_SENT, HeadTemplate, head_template, header_pairs
 from rig.transport.timeouts import Deadline
 from rig.transport.urls import PrivateURL, join_url, parse_url
+
+if TYPE_CHECKING:  # loaded where a caller's client is one of httpx
+    import httpx
 
 MAX_KEPT = 64
 """URLs kept parsed, and heads kept written. An endpoint has about ten paths, asked with the same headers
@@ -97,10 +98,10 @@ class Endpoint:
             return self._urls[path]
         if path.startswith(("http://", "https://")):
             url = parse_url(path)
-            if origin_of(url) != origin_of(self._base):
+            if url.origin != self._base.origin:
                 raise InvalidRequestError("a whole URL must be of the endpoint's own origin")
         else:
-            url = PrivateURL(join_url(self._base, path))
+            url = join_url(self._base, path)
         _keep(self._urls, path, url)
         return url
 
@@ -153,7 +154,7 @@ class PoolRoute:
         self._endpoint = endpoint
         self._connect_s = connect_s
         self._starts: dict[tuple[object, ...], _Start] = {}
-        self.pool = PoolTransport()
+        self.pool = ConnectionPool()
 
     def send(
         self,
@@ -191,7 +192,7 @@ class PoolRoute:
         fields = self._endpoint.fields(own, posts=posts, uncoded=uncoded)
         encoded = [(name.encode(), value.encode("latin-1")) for name, value in fields.items()]
         head = head_template(method, url.raw_path, encoded, host=url.netloc)
-        start = _Start(origin_of(url), head)
+        start = _Start(url.origin, head)
         _keep(self._starts, key, start)
         return start
 
