@@ -8,23 +8,42 @@ from pathlib import Path
 import pytest
 
 import rig
+import rig.text.salvage
 from rig.lazy import lazy_names
 
-PACKAGE = Path(rig.__file__)
+PACKAGES = [
+    Path(module.__file__) for module in (rig, rig.text, rig.text.salvage) if module.__file__
+]
 
-LATER = [
+NOT_BY_A_CLIENT = {
+    "certifi",
+    "httpx",
+    "rig.agent.run",
     "rig.client.embeddings",
+    "rig.client.fair_slots",
     "rig.client.inquiry",
     "rig.client.probes.judge",
+    "rig.client.reply_stream",
     "rig.client.session",
+    "rig.events",
     "rig.gateway.pool",
+    "rig.skills",
     "rig.testing",
-]
-"""A program that only chats needs none of these."""
+    "rig.text.arguments",
+    "rig.text.json_object",
+    "rig.text.salvage.text",
+    "rig.wire.anthropic.wire",
+    "rig.wire.assembly",
+    "rig.wire.faults",
+}
+"""What neither the import nor making a client loads."""
+
+NOT_BY_A_RUN = NOT_BY_A_CLIENT - {"rig.agent.run", "rig.events"} - {"rig.skills"}
+"""What a run without tools, whose server answers at once, has no use for either."""
 
 
-def blocks() -> tuple[ast.If, ast.Call]:
-    tree = ast.parse(PACKAGE.read_text(encoding="utf-8"))
+def blocks(package: Path) -> tuple[ast.If, ast.Call]:
+    tree = ast.parse(package.read_text(encoding="utf-8"))
     (block,) = (node for node in tree.body if isinstance(node, ast.If))
     (assigned,) = block.orelse
     assert isinstance(assigned, ast.Assign)
@@ -32,8 +51,9 @@ def blocks() -> tuple[ast.If, ast.Call]:
     return block, assigned.value
 
 
-def test_type_checkers_are_told_of_the_very_names_that_are_loaded_late() -> None:
-    block, call = blocks()
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda path: path.parent.name)
+def test_type_checkers_are_told_of_the_very_names_that_are_loaded_late(package: Path) -> None:
+    block, call = blocks(package)
     told = {
         node.module: tuple(alias.name for alias in node.names)
         for node in block.body
@@ -46,6 +66,10 @@ def test_every_public_name_is_there() -> None:
     assert [name for name in rig.__all__ if not hasattr(rig, name)] == []
 
 
+def test_every_public_name_is_shown_to_who_looks_around() -> None:
+    assert set(rig.__all__) <= set(dir(rig))
+
+
 def test_a_name_that_does_not_exist_is_no_attribute() -> None:
     with pytest.raises(AttributeError) as caught:
         getattr(rig, "Nonsense")  # noqa: B009 what a typo does
@@ -53,12 +77,49 @@ def test_a_name_that_does_not_exist_is_no_attribute() -> None:
 
 
 def test_a_late_name_is_found_once() -> None:
-    find = lazy_names("rig.lazy", {"rig.errors": ("RigError",)})
+    find, _names = lazy_names("rig.lazy", {"rig.errors": ("RigError",)})
     assert find("RigError") is rig.RigError
     assert vars(sys.modules["rig.lazy"]).pop("RigError") is rig.RigError
 
 
-@pytest.mark.parametrize("module", LATER)
-def test_what_few_programs_need_is_not_loaded_by_the_import(module: str) -> None:
-    code = f"import sys, rig; sys.exit({module!r} in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda path: path.parent.name)
+def test_no_late_name_is_one_of_a_module(package: Path) -> None:
+    """Whoever imports that module first would find it in place of the name."""
+    late = {
+        name for names in ast.literal_eval(blocks(package)[1].args[1]).values() for name in names
+    }
+    assert late & {path.stem for path in package.parent.iterdir()} == set()
+
+
+def loaded_by(code: str) -> set[str]:
+    """The modules a process has loaded once it has done something."""
+    code += "\nimport sys\nprint(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    return set(ran.stdout.split())
+
+
+def test_what_few_programs_need_is_not_loaded_by_making_a_client() -> None:
+    loaded = loaded_by("import rig; rig.Client('http://127.0.0.1:8080/v1')")
+    assert loaded & NOT_BY_A_CLIENT == set()
+
+
+RUN = """
+import anyio, socket, rig
+server = socket.create_server(("127.0.0.1", 0))
+body = b'{"choices": [{"message": {"content": "Hi."}, "finish_reason": "stop"}]}'
+def answer():
+    connection, _ = server.accept()
+    connection.recv(1 << 16)
+    connection.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: %d\\r\\n\\r\\n" % len(body) + body)
+    connection.close()
+async def main():
+    async with rig.Client(f"http://127.0.0.1:{server.getsockname()[1]}/v1", model="m") as client:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(anyio.to_thread.run_sync, answer)
+            assert (await client.run("Hi", max_tokens=8)).text == "Hi."
+anyio.run(main)
+"""
+
+
+def test_what_a_plain_run_needs_not_is_not_loaded_by_it() -> None:
+    assert loaded_by(RUN) & NOT_BY_A_RUN == set()

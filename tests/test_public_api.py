@@ -37,6 +37,8 @@ def describe_class(path: str, value: type) -> Iterator[str]:
     if issubclass(value, enum.Enum):
         yield f"{path} {[str(member.value) for member in value]}"
         return
+    if issubclass(value, pydantic.BaseModel):
+        value.model_rebuild()  # made with the first use, its signature too
     yield f"{path}{signature(value)}"
     if issubclass(value, pydantic.BaseModel):
         members = [name for name in vars(value) if not name.startswith(("_", "model_"))]

@@ -2,16 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from rig.agent.budget import Budget, Left, Price, Prices
-from rig.agent.capabilities import Capabilities
-from rig.agent.compaction import Compaction
-from rig.agent.ledger import SharedBudget
-from rig.agent.reasoning_budget import with_reasoning_budget
-from rig.agent.run import RunRequest
-from rig.agent.run_stream import RunStream
-from rig.agent.toolbox import Toolbox
-from rig.agent.tools import Tool, ToolContext, tool
-from rig.agent.truncation import truncated_prompt
 from rig.client.client import Client
 from rig.errors import (
     Backpressure,
@@ -41,39 +31,6 @@ from rig.errors import (
     UnauthorizedError,
     UpstreamError,
 )
-from rig.events import (
-    ConstraintRefused,
-    ContextTruncated,
-    EndpointChanged,
-    EndpointWait,
-    FailedOver,
-    HistoryCompacted,
-    OutputRejected,
-    ReasoningDelta,
-    RepetitionCut,
-    ReplyReceived,
-    RetryEvent,
-    RoundStarted,
-    RouteChosen,
-    RouteFellBack,
-    RunEvent,
-    RunFinished,
-    RunResult,
-    SlotWait,
-    Spent,
-    Termination,
-    TextDelta,
-    TextRetracted,
-    TierFellBack,
-    ToolCallArguments,
-    ToolCallFinished,
-    ToolCallStarted,
-    ToolFinished,
-    ToolFormatChanged,
-    ToolOutcome,
-    ToolStarted,
-    UsageReported,
-)
 from rig.lazy import lazy_names
 from rig.messages import AudioPart, ImagePart, Message, SignedThought, TextPart, ToolCall, Usage
 from rig.model import (
@@ -87,21 +44,59 @@ from rig.model import (
     StreamingModel,
     ToolSpec,
 )
-from rig.skills import Skill, advertise, load_skill_tool, load_skills, merge_skills, preloaded
 from rig.text.repetition import Repetition, RepetitionGuard
 from rig.transport.http import Timeouts
 from rig.transport.retry import RetryPolicy
-from rig.wire.dialect import Dialect
-from rig.wire.dialects import DIALECTS
-from rig.wire.sse_frames import to_sse
-from rig.wire.transient import is_transient, transient_reason
 
 if TYPE_CHECKING:  # loaded with their first use: the table below says the same
+    from rig.agent.budget import Budget, Left, Price, Prices
+    from rig.agent.capabilities import Capabilities
+    from rig.agent.compaction import Compaction
+    from rig.agent.ledger import SharedBudget
+    from rig.agent.reasoning_budget import with_reasoning_budget
+    from rig.agent.request import RunRequest
+    from rig.agent.run_stream import RunStream
+    from rig.agent.toolbox import Toolbox
+    from rig.agent.tools import Tool, ToolContext, tool
+    from rig.agent.truncation import truncated_prompt
     from rig.client.probes.advice import Advice, advise
     from rig.client.probes.finding import Finding
     from rig.client.probes.profile import EndpointProfile
     from rig.client.probes.tool_surface import EchoResult, GrammarResult, ToolSurface
     from rig.client.session import Session
+    from rig.events import (
+        ConstraintRefused,
+        ContextTruncated,
+        EndpointChanged,
+        EndpointWait,
+        FailedOver,
+        HistoryCompacted,
+        OutputRejected,
+        ReasoningDelta,
+        RepetitionCut,
+        ReplyReceived,
+        RetryEvent,
+        RoundStarted,
+        RouteChosen,
+        RouteFellBack,
+        RunEvent,
+        RunFinished,
+        RunResult,
+        SlotWait,
+        Spent,
+        Termination,
+        TextDelta,
+        TextRetracted,
+        TierFellBack,
+        ToolCallArguments,
+        ToolCallFinished,
+        ToolCallStarted,
+        ToolFinished,
+        ToolFormatChanged,
+        ToolOutcome,
+        ToolStarted,
+        UsageReported,
+    )
     from rig.gateway.categories import Category
     from rig.gateway.classify import ClassifierPolicy
     from rig.gateway.codes import GatewayFault, gateway_code, gateway_fault
@@ -114,15 +109,63 @@ if TYPE_CHECKING:  # loaded with their first use: the table below says the same
     from rig.gateway.router import Router
     from rig.gateway.streaming import stream_complete
     from rig.gateway.tiers import Tier, TierModel, parse_tier
+    from rig.skills import Skill, advertise, load_skill_tool, load_skills, merge_skills, preloaded
+    from rig.wire.dialect import Dialect
+    from rig.wire.dialects import DIALECTS
+    from rig.wire.sse_frames import to_sse
+    from rig.wire.transient import is_transient, transient_reason
 else:
-    __getattr__ = lazy_names(
+    __getattr__, __dir__ = lazy_names(
         __name__,
         {
+            "rig.agent.budget": ("Budget", "Left", "Price", "Prices"),
+            "rig.agent.capabilities": ("Capabilities",),
+            "rig.agent.compaction": ("Compaction",),
+            "rig.agent.ledger": ("SharedBudget",),
+            "rig.agent.reasoning_budget": ("with_reasoning_budget",),
+            "rig.agent.request": ("RunRequest",),
+            "rig.agent.run_stream": ("RunStream",),
+            "rig.agent.toolbox": ("Toolbox",),
+            "rig.agent.tools": ("Tool", "ToolContext", "tool"),
+            "rig.agent.truncation": ("truncated_prompt",),
             "rig.client.probes.advice": ("Advice", "advise"),
             "rig.client.probes.finding": ("Finding",),
             "rig.client.probes.profile": ("EndpointProfile",),
             "rig.client.probes.tool_surface": ("EchoResult", "GrammarResult", "ToolSurface"),
             "rig.client.session": ("Session",),
+            "rig.events": (
+                "ConstraintRefused",
+                "ContextTruncated",
+                "EndpointChanged",
+                "EndpointWait",
+                "FailedOver",
+                "HistoryCompacted",
+                "OutputRejected",
+                "ReasoningDelta",
+                "RepetitionCut",
+                "ReplyReceived",
+                "RetryEvent",
+                "RoundStarted",
+                "RouteChosen",
+                "RouteFellBack",
+                "RunEvent",
+                "RunFinished",
+                "RunResult",
+                "SlotWait",
+                "Spent",
+                "Termination",
+                "TextDelta",
+                "TextRetracted",
+                "TierFellBack",
+                "ToolCallArguments",
+                "ToolCallFinished",
+                "ToolCallStarted",
+                "ToolFinished",
+                "ToolFormatChanged",
+                "ToolOutcome",
+                "ToolStarted",
+                "UsageReported",
+            ),
             "rig.gateway.categories": ("Category",),
             "rig.gateway.classify": ("ClassifierPolicy",),
             "rig.gateway.codes": ("GatewayFault", "gateway_code", "gateway_fault"),
@@ -140,6 +183,18 @@ else:
             "rig.gateway.router": ("Router",),
             "rig.gateway.streaming": ("stream_complete",),
             "rig.gateway.tiers": ("Tier", "TierModel", "parse_tier"),
+            "rig.skills": (
+                "Skill",
+                "advertise",
+                "load_skill_tool",
+                "load_skills",
+                "merge_skills",
+                "preloaded",
+            ),
+            "rig.wire.dialect": ("Dialect",),
+            "rig.wire.dialects": ("DIALECTS",),
+            "rig.wire.sse_frames": ("to_sse",),
+            "rig.wire.transient": ("is_transient", "transient_reason"),
         },
     )
 

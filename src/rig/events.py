@@ -101,7 +101,7 @@ class RunResult(Generic[OutputT_co]):
     output: OutputT_co | None = None
     iterations: int = 0
     tool_calls: tuple[ToolOutcome, ...] = ()
-    usage: Usage = Usage()
+    usage: Usage = Usage.of({})
     messages: tuple[Message, ...] = ()
     model: str = ""
     termination: Termination | None = Termination.COMPLETED

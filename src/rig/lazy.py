@@ -5,8 +5,10 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 
 
-def lazy_names(package: str, homes: Mapping[str, tuple[str, ...]]) -> Callable[[str], object]:
-    """The `__getattr__` of a package.
+def lazy_names(
+    package: str, homes: Mapping[str, tuple[str, ...]]
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """The `__getattr__` and the `__dir__` of a package.
 
     Args:
         package: its `__name__`.
@@ -22,4 +24,7 @@ def lazy_names(package: str, homes: Mapping[str, tuple[str, ...]]) -> Callable[[
         setattr(sys.modules[package], name, value)  # the next look finds it at once
         return value
 
-    return find
+    def names() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *home_of})
+
+    return find, names

@@ -197,7 +197,7 @@ class Reply:
     reasoning: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     finish_reason: FinishReason = "stop"
-    usage: Usage = Usage()
+    usage: Usage = Usage.of({})
     model: str = ""
     refusal: str | None = None
     reasoning_field: ReasoningField | None = None

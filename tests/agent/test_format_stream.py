@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rig.agent.format_stream import FormatStream
-from rig.agent.tool_formats import HEREDOC, JSON, ToolFormat
+from rig.agent.formats import ToolFormat
+from rig.agent.tool_formats import HEREDOC, JSON
 from rig.agent.tools import tool
 from rig.errors import InvalidRequestError, StreamCutError
 from rig.messages import Usage

@@ -5,13 +5,12 @@ from typing import Any
 import pytest
 
 from rig.agent.calling import ReadyCall, admit
+from rig.agent.formats import NATIVE, ToolFormat
 from rig.agent.history import Prepared, prepare
 from rig.agent.run import RunRequest, run
 from rig.agent.tool_formats import (
     HEREDOC,
     JSON,
-    NATIVE,
-    ToolFormat,
     heredoc_reply,
     heredoc_request,
     json_reply,

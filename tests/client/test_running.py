@@ -26,7 +26,7 @@ from rig import (
     load_skill_tool,
     tool,
 )
-from rig.client import running
+from rig.client import runs
 from rig.client.running import RunMixin, RunOptions
 from rig.events import run_memory
 from rig.testing import FakeBackend, ScriptedModel, reply
@@ -96,8 +96,8 @@ async def arrived(monkeypatch: pytest.MonkeyPatch, way: str, keywords: Any) -> R
     def begun(_model: object, request: RunRequest[Any]) -> None:
         requests.append(request)
 
-    monkeypatch.setattr(running, "run", asked)
-    monkeypatch.setattr(running, "stream_run", begun)
+    monkeypatch.setattr(runs, "run", asked)
+    monkeypatch.setattr(runs, "stream_run", begun)
     if way == "run":
         await ScriptedModel().run("Hi", **keywords)
     else:

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from rig.text.heredoc_prompt import heredoc_prompt
+from rig.text.heredoc_instructions import heredoc_prompt
 from rig.text.json_calls import json_calls_prompt
 from rig.text.tool_list import tool_list
 

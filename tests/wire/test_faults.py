@@ -23,7 +23,8 @@ from rig.errors import (
     UnauthorizedError,
 )
 from rig.wire.fault_rows import ROWS
-from rig.wire.faults import error_from_response, error_in_payload, hints_overflow
+from rig.wire.faults import error_from_response, hints_overflow
+from rig.wire.told_faults import error_in_payload
 
 BARE: dict[int, tuple[type[RigError], str, bool]] = {
     301: (ProtocolError, "redirect", False),

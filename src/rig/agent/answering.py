@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from inspect import isawaitable
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 import anyio
 
 from rig.agent.background import task_group
 from rig.agent.calling import ReadyCall, run_ready
-from rig.agent.ledger import ToolCallsTaken
 from rig.agent.progress import Progress
 from rig.agent.results import error_text
 from rig.agent.state import Admitted, Fail
@@ -16,6 +16,9 @@ from rig.agent.tools import ToolContext
 from rig.agent.turn import DECLINED, afforded, answered, refused
 from rig.errors import ToolError
 from rig.events import ToolFinished, ToolOutcome, ToolStarted
+
+if TYPE_CHECKING:  # loaded by the runs that have a budget
+    from rig.agent.ledger import ToolCallsTaken
 
 MAX_CONCURRENT_CALLS = 8
 """Calls of one reply that run at the same time. Neighbours beyond wait their turn: a reply may hold 32,
@@ -58,7 +61,7 @@ class _Answers:
 
     __slots__ = ("_progress", "_request", "_taken")
 
-    def __init__(self, progress: Progress, taken: ToolCallsTaken | None = None) -> None:
+    def __init__(self, progress: Progress, taken: "ToolCallsTaken | None" = None) -> None:
         self._progress = progress
         self._request = progress.request
         self._taken = taken

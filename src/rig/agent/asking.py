@@ -1,19 +1,15 @@
 """Asking the model for the next reply: what is sent, what it may cost, what is told, and what follows."""
 
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from rig.agent.budget import Counted, counted, prompt_size, usage_of
-from rig.agent.compactor import Compactor, compaction_of
 from rig.agent.deltas import events_of
-from rig.agent.format_stream import FormatStream
 from rig.agent.ladder import is_lost, tool_format
-from rig.agent.ledger import Reservation
 from rig.agent.next_request import next_request
 from rig.agent.progress import Progress
 from rig.agent.request import RunRequest
 from rig.agent.state import Ask, Step
-from rig.agent.truncation import truncated_prompt
 from rig.agent.turn import next_step, recovered, with_empty_reply
 from rig.errors import EmptyReplyError, InvalidRequestError, RefusedError, RigError
 from rig.events import (
@@ -25,6 +21,10 @@ from rig.events import (
 )
 from rig.messages import Usage
 from rig.model import ChatRequest, Model, Reply, ReplyStream, StreamingModel
+
+if TYPE_CHECKING:  # loaded by the runs that have a budget, or a history to be made smaller
+    from rig.agent.compactor import Compactor
+    from rig.agent.ledger import Reservation
 
 
 class Asking:
@@ -79,7 +79,7 @@ class Asking:
         async with await progress.purse.reserve(request, size) as paid:
             return await self._exchange(paid.request, paid)
 
-    async def _fitted(self, compactor: Compactor, request: ChatRequest) -> ChatRequest:
+    async def _fitted(self, compactor: "Compactor", request: ChatRequest) -> ChatRequest:
         """The request with a history that fits.
 
         A summary is asked for where the run goes, but what is decided for it alone is not kept.
@@ -94,7 +94,7 @@ class Asking:
         progress.recount()
         return request
 
-    async def _exchange(self, request: ChatRequest, paid: Reservation | None) -> Step:
+    async def _exchange(self, request: ChatRequest, paid: "Reservation | None") -> Step:
         """One request and its reply.
 
         Raises:
@@ -132,7 +132,7 @@ class Asking:
             return Ask(state=self._progress.state)
         return recovered(self._progress.state, error)
 
-    def _pay(self, paid: Reservation, reply: Reply) -> tuple[int, float]:
+    def _pay(self, paid: "Reservation", reply: Reply) -> tuple[int, float]:
         """Write down what a reply took; the tokens and the money."""
         usage = usage_of(paid.request, reply)
         paid.settle(usage, reply.model)
@@ -187,6 +187,8 @@ class Asking:
         form = tool_format(self._progress.state)
         if form.name == "native" or not self._may_call:
             return stream
+        from rig.agent.format_stream import FormatStream  # noqa: PLC0415 most servers know tools
+
         return FormatStream(stream, form, self._progress.tools)
 
     @property
@@ -208,6 +210,8 @@ class Asking:
 
     async def _tell_of_truncation(self, request: ChatRequest, reply: Reply) -> None:
         """Tell once that the server reads less than it is sent."""
+        from rig.agent.truncation import truncated_prompt  # noqa: PLC0415 of runs that are observed
+
         truncated = None
         if not self._truncated:
             truncated = truncated_prompt(request.messages, reply.usage)
@@ -218,7 +222,11 @@ class Asking:
             await self._progress.tell(truncated)
 
 
-def _compactor(model: Model | StreamingModel, progress: Progress) -> Compactor | None:
+def _compactor(model: Model | StreamingModel, progress: Progress) -> "Compactor | None":
+    if progress.request.compaction is None and progress.request.on_limit != "answer":
+        return None
+    from rig.agent.compactor import Compactor, compaction_of  # noqa: PLC0415 few runs are long
+
     compaction = compaction_of(progress.request)
     if compaction is None:
         return None

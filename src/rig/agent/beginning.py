@@ -1,16 +1,18 @@
 """What a run begins with: its rules, and its transcript as far as there is one. No I/O."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rig.agent.constraints import held_output, is_constrained
 from rig.agent.history import Prepared, prepare, prepare_open
 from rig.agent.ladder import rungs
-from rig.agent.output import output_for
 from rig.agent.prompt import opening
 from rig.agent.request import RunRequest
 from rig.agent.state import Rules, RunState
 from rig.messages import Message, ToolCall
+
+if TYPE_CHECKING:  # loaded for typed answers
+    from rig.agent.output import Output
 
 
 def first_state(request: RunRequest[Any]) -> RunState:
@@ -48,7 +50,11 @@ def opened(request: RunRequest[Any], history: Sequence[Message]) -> Prepared:
 
 def _rules(request: RunRequest[Any]) -> Rules:
     known = request.capabilities
-    output = output_for(request.output) if request.output is not None else None
+    output: Output[Any] | None = None
+    if request.output is not None:
+        from rig.agent.output import output_for  # noqa: PLC0415 of typed answers
+
+        output = output_for(request.output)
     has_tools = bool(request.tools)
     return Rules(
         max_iterations=request.max_iterations,

@@ -11,7 +11,6 @@ from typing import Any, cast
 
 from pydantic_core import to_json
 
-from rig.agent.truncation import least_tokens
 from rig.errors import BudgetExceededError, InvalidRequestError
 from rig.messages import Message, TextPart, Usage
 from rig.model import ChatRequest, Reply, ToolSpec
@@ -341,6 +340,8 @@ def prompt_size(request: ChatRequest, known: Counted | None = None) -> Size:
     likely = prompt_tokens(request)
     if known is not None:
         return known.size(likely)
+    from rig.agent.truncation import least_tokens  # noqa: PLC0415 of prompts nobody has counted
+
     least = sum(least_tokens(message.text) for message in request.messages)
     return Size(likely=likely, least=min(least, likely))
 

@@ -8,23 +8,22 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 from pydantic_core import from_json, to_json
 
 from rig.agent.apart import apart
 from rig.agent.calls import MALFORMED, TRUNCATED, TWICE
-from rig.agent.inputs import mend_input
 from rig.agent.results import MAX_NAME_CHARS, error_text, leaves, one_line, refusal, result_text
 from rig.agent.toolbox import Toolbox
-from rig.agent.tools import Tool, ToolContext
 from rig.errors import ToolError
 from rig.events import ToolOutcome
 from rig.messages import ToolCall
-from rig.text.arguments import Arguments, read_arguments
-from rig.text.duplicate_keys import duplicate_keys
-from rig.text.grammar import MAX_BATCH
+
+if TYPE_CHECKING:  # loaded where a run has tools, and where calls are not plain
+    from rig.agent.tools import Tool, ToolContext
+    from rig.text.arguments import Arguments
 
 MAX_NAMES = 50
 """Names listed after an unknown one. A model that got no name right has a prompt with all of them."""
@@ -69,12 +68,12 @@ class ReadyCall:
         value: the input for `Tool.invoke`.
     """
 
-    tool: Tool
+    tool: "Tool"
     call: ToolCall
     value: Any
 
 
-async def execute(tools: Iterable[Tool], call: ToolCall, context: ToolContext) -> ToolOutcome:
+async def execute(tools: "Iterable[Tool]", call: ToolCall, context: "ToolContext") -> ToolOutcome:
     """Answer one call: check it, run its tool, and turn what comes out into text.
 
     Args:
@@ -89,7 +88,7 @@ async def execute(tools: Iterable[Tool], call: ToolCall, context: ToolContext) -
     return ready if isinstance(ready, ToolOutcome) else await run_ready(ready, context)
 
 
-def admit(tools: Iterable[Tool], call: ToolCall) -> ReadyCall | ToolOutcome:
+def admit(tools: "Iterable[Tool]", call: ToolCall) -> ReadyCall | ToolOutcome:
     """Decide everything about a call that can be decided before its tool runs.
 
     Args:
@@ -108,6 +107,8 @@ def admit(tools: Iterable[Tool], call: ToolCall) -> ReadyCall | ToolOutcome:
     if call.salvaged and not call.flaw and not tool.accept_salvaged:
         return _refused(call, AS_TEXT.format(name=tool.name))
     if not _is_object(call.arguments):
+        from rig.text.arguments import read_arguments  # noqa: PLC0415 of broken calls
+
         arguments = read_arguments(call.arguments)
         if arguments.kind != "object":
             return _refused(call, _unreadable(arguments))
@@ -124,7 +125,7 @@ def admit(tools: Iterable[Tool], call: ToolCall) -> ReadyCall | ToolOutcome:
     return ready if isinstance(ready, ReadyCall) else _refused(call, _unfit(tool.name, ready))
 
 
-async def run_ready(ready: ReadyCall, context: ToolContext) -> ToolOutcome:
+async def run_ready(ready: ReadyCall, context: "ToolContext") -> ToolOutcome:
     """Run the tool of a call that was admitted.
 
     Args:
@@ -154,7 +155,7 @@ async def run_ready(ready: ReadyCall, context: ToolContext) -> ToolOutcome:
     )
 
 
-async def _answer(ready: ReadyCall, context: ToolContext) -> tuple[str, bool]:
+async def _answer(ready: ReadyCall, context: "ToolContext") -> tuple[str, bool]:
     """The answer, and whether it is an error.
 
     Raises:
@@ -177,7 +178,7 @@ async def _answer(ready: ReadyCall, context: ToolContext) -> tuple[str, bool]:
     return error_text(failure), True
 
 
-def _fitted(tool: Tool, call: ToolCall) -> ReadyCall | tuple[str, ...]:
+def _fitted(tool: "Tool", call: ToolCall) -> ReadyCall | tuple[str, ...]:
     """The call with an input that fits, as it came or as the schema lets it be read; or the problems.
 
     Raises:
@@ -186,6 +187,8 @@ def _fitted(tool: Tool, call: ToolCall) -> ReadyCall | tuple[str, ...]:
     checked = tool.check(call.arguments)
     if not checked.problems:
         return ReadyCall(tool=tool, call=call, value=checked.value)
+    from rig.agent.inputs import mend_input  # noqa: PLC0415 of calls that do not fit
+
     plain: object = from_json(call.arguments, allow_inf_nan=False)
     mended, repairs = mend_input(tool.schema, plain)
     if not repairs:
@@ -201,7 +204,7 @@ _EXTREME = re.compile(r"[0-9][eE][+-]?[0-9]|[0-9]{300}")
 """A number that may be past the range of floats: the parser makes an infinity of it."""
 
 
-def _unreadable(arguments: Arguments) -> str:
+def _unreadable(arguments: "Arguments") -> str:
     if arguments.ambiguous:
         return TWICE
     return TRUNCATED if arguments.kind == "truncated" else MALFORMED
@@ -219,7 +222,11 @@ def _is_object(text: str) -> bool:
         return False
     # Every key has its colon: as many colons as keys, and none stands twice.
     keys = len(cast("dict[str, object]", value))
-    return text.count(":") == keys or duplicate_keys(text) == "none"
+    if text.count(":") == keys:
+        return True
+    from rig.text.duplicate_keys import duplicate_keys  # noqa: PLC0415 of arguments with colons in them
+
+    return duplicate_keys(text) == "none"
 
 
 def _amended(call: ToolCall, arguments: str, repairs: tuple[str, ...]) -> ToolCall:
@@ -235,11 +242,13 @@ def _refused(call: ToolCall, why: str) -> ToolOutcome:
     )
 
 
-def _flaw(call: ToolCall, tool: Tool) -> str:
+def _flaw(call: ToolCall, tool: "Tool") -> str:
     """Why a call as text is not run, "" where it may be all the same."""
     if call.flaw == "keys":
         return TWICE
     if call.flaw == "surplus":
+        from rig.text.grammar import MAX_BATCH  # noqa: PLC0415 of calls as text
+
         return SURPLUS.format(most=MAX_BATCH)
     if tool.accept_salvaged:
         return ""
@@ -263,6 +272,6 @@ def _unfit(name: str, problems: tuple[str, ...]) -> str:
     )
 
 
-def _timed_out(tool: Tool) -> str:
+def _timed_out(tool: "Tool") -> str:
     text = f"the tool timed out after {tool.timeout_s:g} s"
     return f"{text}; it could not be stopped and may still take effect" if tool.in_thread else text

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from pydantic_core import from_json, to_json
 
 from rig.messages import Message, ToolCall
-from rig.text.arguments import read_arguments
 
 TAIL_CHARS = 800
 """Characters of unusable arguments shown to the model in their stand-in. Enough for it to see where it
@@ -48,6 +47,8 @@ def sendable(call: ToolCall, problem: str = "") -> ToolCall:
     """
     changes: dict[str, object] = {} if call.name else {"name": UNNAMED_TOOL}
     if not _holds_object(call.arguments):
+        from rig.text.arguments import read_arguments  # noqa: PLC0415 of broken calls
+
         read = read_arguments(call.arguments)
         if read.kind == "object" and _holds_object(read.text):
             changes |= {"arguments": read.text, "repairs": (*call.repairs, *read.repairs)}

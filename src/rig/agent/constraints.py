@@ -1,14 +1,15 @@
 """Which form a server can be held to for a typed answer. Decided as values, no I/O."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rig.agent.capabilities import Capabilities
-from rig.agent.output import Output
 from rig.errors import InvalidRequestError
 from rig.events import Constraint
 from rig.model import ChatOptions
-from rig.text.grammar import json_grammar
+
+if TYPE_CHECKING:  # loaded for typed answers
+    from rig.agent.output import Output
 
 SCHEMA_NAME: Final = "answer"
 """What a schema is called where the API wants it to have a name (OpenAI's `json_schema.name`)."""
@@ -52,7 +53,7 @@ class Held:
 
 
 def held_output(
-    output: Output[Any] | None, known: Capabilities, options: ChatOptions
+    output: "Output[Any] | None", known: Capabilities, options: ChatOptions
 ) -> Held | None:
     """What holds a typed answer to its type.
 
@@ -72,6 +73,8 @@ def held_output(
         return Held(by="schema", value={"type": "json_schema", "json_schema": wanted})
     if not known.grammar:
         return None
+    from rig.text.grammar import json_grammar  # noqa: PLC0415 of servers that enforce one
+
     try:
         return Held(by="grammar", value=json_grammar(output.schema))
     except InvalidRequestError:  # too large: the words in the prompt hold all the same

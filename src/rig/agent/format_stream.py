@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
 from typing import Self
 
-from rig.agent.tool_formats import ToolFormat, offered_tools
+from rig.agent.formats import ToolFormat
+from rig.agent.tool_formats import offered_tools
 from rig.errors import InvalidRequestError
 from rig.messages import ToolCall
 from rig.model import CallDelta, Delta, Reply, ReplyStream, ToolSpec

@@ -13,7 +13,6 @@ from typing import Any, cast
 from pydantic_core import to_json
 
 from rig.agent.results import MAX_PROBLEMS, bounded_problems, path_of
-from rig.text.coerce import read_typed
 from rig.text.schema_types import (
     declared_types,
     is_equal,
@@ -160,6 +159,8 @@ def _mended(schema: object, value: object, path: Path, repairs: list[str]) -> ob
 def _decoded(
     node: Mapping[str, Any], kinds: frozenset[str], text: str, path: Path, repairs: list[str]
 ) -> object:
+    from rig.text.coerce import read_typed  # noqa: PLC0415 of inputs that do not fit
+
     typed = read_typed(text, kinds)
     if typed is None:
         return text

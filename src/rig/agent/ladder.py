@@ -8,24 +8,14 @@ that do not fit their parameters are none: such a call travelled well.
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Final, Literal
 
 from rig.agent.calls import MALFORMED, TRUNCATED, TWICE
 from rig.agent.capabilities import Capabilities
 from rig.agent.constraints import Held
+from rig.agent.formats import NATIVE, ToolFormat
 from rig.agent.state import Admitted, RunState
-from rig.agent.tool_formats import (
-    HEREDOC,
-    JSON,
-    NATIVE,
-    ToolFormat,
-    heredoc_reply,
-    heredoc_request,
-    json_reply,
-    json_request,
-)
 from rig.errors import InvalidRequestError, RigError, ServerError
 from rig.events import (
     Constraint,
@@ -48,9 +38,6 @@ Evidence = Literal["", "salvaged", "refused"]
 """What a reply's calls say against their format: nothing; they were found in its text, where nobody had asked
 for them; or one can't be told whose it is, or has no arguments that can be read."""
 
-_FORMATS: Final[dict[FormatName, ToolFormat]] = {
-    form.name: form for form in (NATIVE, HEREDOC, JSON)
-}
 _NAME: Final = re.compile(r"[A-Za-z0-9_.\-]{1,128}")
 _UNREADABLE: Final = frozenset({TRUNCATED, MALFORMED, TWICE})
 
@@ -204,14 +191,16 @@ def tool_format(state: RunState) -> ToolFormat:
     Args:
         state: the run before the request.
     """
-    form = _FORMATS[state.format]
-    if form.name == "native":
-        return form
+    if state.format == "native":
+        return NATIVE
+    from rig.agent import tool_formats as text  # noqa: PLC0415 most servers know tools
+
     grammar = _has_call_grammar(state)
-    to_text = heredoc_request if form.name == "heredoc" else json_request
-    to_calls = heredoc_reply if form.name == "heredoc" else json_reply
-    return replace(
-        form,
+    is_heredoc = state.format == "heredoc"
+    to_text = text.heredoc_request if is_heredoc else text.json_request
+    to_calls = text.heredoc_reply if is_heredoc else text.json_reply
+    return ToolFormat(
+        name=state.format,
         request=partial(to_text, grammar=grammar),
         reply=partial(to_calls, held=grammar and state.rules.grammar_holds),
     )

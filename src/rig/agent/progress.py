@@ -3,18 +3,20 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from inspect import isawaitable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rig.agent.beginning import first_state
 from rig.agent.budget import Budget
 from rig.agent.history import tool_turn
-from rig.agent.ledger import SharedBudget
 from rig.agent.prompt import is_said
 from rig.agent.request import RunRequest, toolbox_of
 from rig.agent.turn import INTERRUPTED, partial_result
 from rig.errors import RigError
 from rig.events import RunEvent, RunResult
 from rig.messages import ToolCall
+
+if TYPE_CHECKING:  # loaded by the runs that have a budget
+    from rig.agent.ledger import SharedBudget
 
 
 class Progress:
@@ -116,7 +118,11 @@ class Progress:
         return result if self.purse is None else replace(result, spent=self.purse.spent)
 
 
-def _purse(budget: Budget | SharedBudget | None) -> SharedBudget | None:
+def _purse(budget: "Budget | SharedBudget | None") -> "SharedBudget | None":
+    if budget is None:
+        return None
+    from rig.agent.ledger import SharedBudget  # noqa: PLC0415 of the runs that have one
+
     if isinstance(budget, SharedBudget):
         return SharedBudget(Budget(), within=budget)
-    return None if budget is None else SharedBudget(budget)
+    return SharedBudget(budget)

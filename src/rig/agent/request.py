@@ -2,25 +2,26 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, Generic, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 from pydantic import ValidationError
 
 from rig.agent.budget import Budget
 from rig.agent.capabilities import Capabilities, Profiled
-from rig.agent.compaction import Compaction
 from rig.agent.history import prepare_open, read_history
 from rig.agent.ladder import ToolFormatChoice
-from rig.agent.ledger import SharedBudget
-from rig.agent.output import output_for
 from rig.agent.prompt import is_said
 from rig.agent.toolbox import Toolbox, validate_tools
-from rig.agent.tools import Tool
 from rig.errors import InvalidRequestError
 from rig.events import RunEvent
 from rig.messages import Content, ContentPart, Message, ToolCall, message_problem
 from rig.model import ChatOptions
 from rig.text.finite import is_finite
+
+if TYPE_CHECKING:  # loaded by whoever gives one
+    from rig.agent.compaction import Compaction
+    from rig.agent.ledger import SharedBudget
+    from rig.agent.tools import Tool
 
 DEFAULT_ITERATIONS = 8
 """Rounds of a run that names no number. Most tasks of small models end within four, and one that has
@@ -97,12 +98,12 @@ class RunRequest(Generic[OutputT]):
     max_tokens: int
     model: str = ""
     system: str = ""
-    tools: Iterable[Tool] = ()
+    tools: "Iterable[Tool]" = ()
     max_iterations: int = DEFAULT_ITERATIONS
     temperature: float | None = None
     output: type[OutputT] | None = None
     history: Sequence[Message | Mapping[str, Any]] = ()
-    budget: Budget | SharedBudget | None = None
+    budget: "Budget | SharedBudget | None" = None
     options: ChatOptions = ChatOptions()
     on_limit: Literal["raise", "answer"] = "raise"
     on_event: Callable[[RunEvent], object] | None = None
@@ -112,7 +113,7 @@ class RunRequest(Generic[OutputT]):
     stream: bool = False
     tool_format: ToolFormatChoice = "auto"
     profile: Profiled | None = None
-    compaction: Compaction | None = None
+    compaction: "Compaction | None" = None
     instructions: str = ""
 
     @property
@@ -153,6 +154,8 @@ class RunRequest(Generic[OutputT]):
         _check_budget(self.budget)
         _check_compaction(self.compaction)
         if self.output is not None:
+            from rig.agent.output import output_for  # noqa: PLC0415 of typed answers
+
             output_for(self.output)
         _check_opening(self)
 
@@ -268,14 +271,22 @@ def _check_profile(profile: object) -> None:
 
 
 def _check_budget(budget: object) -> None:
-    if budget is not None and not isinstance(budget, Budget | SharedBudget):
+    if budget is None:
+        return
+    from rig.agent.ledger import SharedBudget  # noqa: PLC0415 of runs that have a budget
+
+    if not isinstance(budget, Budget | SharedBudget):
         raise InvalidRequestError(
             "budget must be a Budget(...), a SharedBudget(...), or None for no limit"
         )
 
 
 def _check_compaction(compaction: object) -> None:
-    if compaction is not None and not isinstance(compaction, Compaction):
+    if compaction is None:
+        return
+    from rig.agent.compaction import Compaction  # noqa: PLC0415 of runs that were given one
+
+    if not isinstance(compaction, Compaction):
         raise InvalidRequestError("compaction must be a Compaction(...), or None")
 
 

@@ -5,17 +5,15 @@ value that dies with it.
 """
 
 import math
-from collections.abc import Awaitable, Callable
-from typing import Any, Generic, TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import anyio
 
-from rig.agent.answering import answer
 from rig.agent.asking import Asking
 from rig.agent.beginning import history_of, opened
 from rig.agent.budget import out_of
 from rig.agent.calling import admit
-from rig.agent.ledger import SharedBudget
 from rig.agent.progress import Progress
 from rig.agent.request import RunRequest
 from rig.agent.state import AdmitCalls, Admitted, Ask, AskAgain, CallTools, Fail, Finish, Step
@@ -24,6 +22,9 @@ from rig.errors import NotConfiguredError, RigError
 from rig.events import OutputRejected, RunEvent, RunFinished, RunResult
 from rig.messages import ToolCall
 from rig.model import Model, StreamingModel
+
+if TYPE_CHECKING:  # loaded by the runs that have one
+    from rig.agent.ledger import SharedBudget
 
 __all__ = ["Run", "RunRequest", "run"]
 
@@ -104,7 +105,7 @@ class Run(Generic[OutputT]):
         """
         return self._progress.so_far(error)
 
-    async def _within_deadline(self, purse: SharedBudget) -> RunResult[OutputT]:
+    async def _within_deadline(self, purse: "SharedBudget") -> RunResult[OutputT]:
         """Run to the end, or to the deadline.
 
         Raises:
@@ -142,7 +143,7 @@ class Run(Generic[OutputT]):
                 tools = progress.tools
                 return plan_calls(step, tuple([admit(tools, call) for call in step.calls]))
             case CallTools():
-                return await answer(progress, step.calls) or before_request(progress.state)
+                return await self._answer(step.calls) or before_request(progress.state)
             case AskAgain():
                 await progress.tell(OutputRejected(problem=step.problem))
                 return await self._asking.ask()
@@ -155,11 +156,16 @@ class Run(Generic[OutputT]):
         history, pending = history_of(self._request)
         if pending:
             progress.state = progress.state.but(messages=history)
-            failed = await answer(progress, [self._decided(call) for call in pending])
+            failed = await self._answer([self._decided(call) for call in pending])
             if failed is not None:
                 return failed
             history = progress.state.messages
         return before_request(progress.state.but(messages=opened(self._request, history)))
+
+    def _answer(self, calls: Sequence[Admitted]) -> Awaitable[Fail | None]:
+        from rig.agent.answering import answer  # noqa: PLC0415 of the runs that have tools
+
+        return answer(self._progress, calls)
 
     def _decided(self, call: ToolCall) -> Admitted:
         if call.id in self._request.approve:

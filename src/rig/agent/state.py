@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypedDict, Unpack
 
 from rig.agent.budget import UNLIMITED, Left
 from rig.agent.calling import ReadyCall
 from rig.agent.constraints import Held
-from rig.agent.output import Output
 from rig.errors import RigError
 from rig.events import (
     Constraint,
@@ -21,7 +20,10 @@ from rig.events import (
 from rig.messages import Message, ToolCall, Usage
 from rig.model import Reply
 
-NOTHING_USED: Final = Usage()
+if TYPE_CHECKING:  # loaded for typed answers
+    from rig.agent.output import Output
+
+NOTHING_USED: Final = Usage.of({})
 """The usage of a run before anything was told: the first thing that is takes its place. A sum with it would
 never be reported."""
 
@@ -46,7 +48,7 @@ class Rules:
     max_iterations: int = 8
     on_limit: Literal["raise", "answer"] = "raise"
     may_ask: bool = False
-    output: Output[Any] | None = None
+    output: "Output[Any] | None" = None
     held: Held | None = None
     has_tools: bool = False
     formats: tuple[FormatName, ...] = ("native",)

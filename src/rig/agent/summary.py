@@ -13,7 +13,6 @@ from rig.agent.results import cut_middle, encodable, without_special_tokens
 from rig.errors import InvalidJSONError, NotJSONError
 from rig.messages import Content, ContentPart, Message, TextPart
 from rig.model import ChatOptions, ChatRequest, Reply
-from rig.text.json_object import decode_json_object
 from rig.text.turn_tokens import without_turn_tokens
 
 START: Final = "[Summary of earlier rounds, written by a program. It is data, not a request.]"
@@ -120,6 +119,8 @@ def read_summary(reply: Reply, max_tokens: int) -> Summary:
     """
     if reply.finish_reason == "length" or reply.repetition is not None:
         return Summary(problem="cut")
+    from rig.text.json_object import decode_json_object  # noqa: PLC0415 of the runs that summarise
+
     try:
         value: object = decode_json_object(reply.text).get("summary")
     except NotJSONError:

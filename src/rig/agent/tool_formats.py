@@ -14,33 +14,18 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from rig.agent.calls import UniqueIds
+from rig.agent.formats import ToolFormat
 from rig.agent.history import Prepared
 from rig.agent.prompt import is_said, with_instructions
-from rig.events import FormatName
 from rig.messages import CallFlaw, Content, ContentPart, Message, TextPart, ToolCall
 from rig.model import ChatOptions, ChatRequest, Reply, ToolSpec
 from rig.text.duplicate_keys import duplicate_keys
 from rig.text.grammar import MAX_BATCH, Text, grammar_for, json_call_grammar
 from rig.text.heredoc import HeredocCall, HeredocReply, parse_heredoc, render_call
-from rig.text.heredoc_prompt import heredoc_prompt
+from rig.text.heredoc_instructions import heredoc_prompt
 from rig.text.json_calls import json_calls_prompt, parse_json_calls, render_json_call
 from rig.text.json_scanner import scan_json
 from rig.text.salvage import OfferedTool, salvage
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolFormat:
-    """How calls travel.
-
-    Attributes:
-        name: what it is called.
-        request: the request as it is to be sent; what is no longer part of it stays with the caller.
-        reply: the reply with its calls, given the tools of the request before it was changed.
-    """
-
-    name: FormatName
-    request: Callable[[ChatRequest], ChatRequest]
-    reply: Callable[[Reply, Sequence[ToolSpec]], Reply]
 
 
 def heredoc_request(
@@ -134,15 +119,6 @@ def json_reply(reply: Reply, tools: Sequence[ToolSpec], *, held: bool = False) -
     return _with_calls(reply, tools, "json", parse_json_calls, held=held)
 
 
-def _native_request(request: ChatRequest) -> ChatRequest:
-    return request
-
-
-def _native_reply(reply: Reply, tools: Sequence[ToolSpec]) -> Reply:  # noqa: ARG001  one shape for all formats
-    return reply
-
-
-NATIVE: Final = ToolFormat(name="native", request=_native_request, reply=_native_reply)
 HEREDOC: Final = ToolFormat(name="heredoc", request=heredoc_request, reply=heredoc_reply)
 JSON: Final = ToolFormat(name="json", request=json_request, reply=json_reply)
 

@@ -1,18 +1,20 @@
 """The tools of one run: names are unique, the number is bounded, nothing changes. No I/O."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal, cast, overload
+from typing import TYPE_CHECKING, Literal, cast, overload
 
 from rig.agent.sentence import first_sentence
-from rig.agent.tools import Tool
 from rig.errors import InvalidRequestError
+
+if TYPE_CHECKING:  # loaded where there is one
+    from rig.agent.tools import Tool
 
 MAX_TOOLS = 128
 """Tools one request may offer: the most OpenAI's API takes. Small models lose their way long before
 it: select by tag."""
 
 
-class Toolbox(Sequence[Tool]):
+class Toolbox(Sequence["Tool"]):
     """An immutable sequence of tools, in the order the model is shown them.
 
     Args:
@@ -24,7 +26,7 @@ class Toolbox(Sequence[Tool]):
 
     __slots__ = ("_by_name", "_tools")
 
-    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+    def __init__(self, tools: "Iterable[Tool]" = ()) -> None:
         self._tools = tuple(_only_tools(tools))
         self._by_name = {tool.name: tool for tool in self._tools}
         if len(self._by_name) < len(self._tools):
@@ -40,11 +42,11 @@ class Toolbox(Sequence[Tool]):
         """The tools' names, in order."""
         return tuple(self._by_name)
 
-    def get(self, name: str) -> Tool | None:
+    def get(self, name: str) -> "Tool | None":
         """The tool of that name, None when there is none."""
         return self._by_name.get(name)
 
-    def find(self, name: str) -> Tool | None:
+    def find(self, name: str) -> "Tool | None":
         """The tool a model means by a name it wrote, None when that is nobody's.
 
         A name that runs into markup is cut there, `search<|channel|>json` is `search`
@@ -89,7 +91,7 @@ class Toolbox(Sequence[Tool]):
         return item in self._by_name if isinstance(item, str) else item in self._tools
 
     @overload
-    def __getitem__(self, index: int | str) -> Tool: ...
+    def __getitem__(self, index: int | str) -> "Tool": ...
     @overload
     def __getitem__(self, index: slice) -> "Toolbox": ...
 
@@ -104,13 +106,13 @@ class Toolbox(Sequence[Tool]):
             return self._by_name[index]
         return Toolbox(self._tools[index]) if isinstance(index, slice) else self._tools[index]
 
-    def __iter__(self) -> Iterator[Tool]:
+    def __iter__(self) -> "Iterator[Tool]":
         return iter(self._tools)
 
     def __len__(self) -> int:
         return len(self._tools)
 
-    def __add__(self, other: Iterable[Tool]) -> "Toolbox":
+    def __add__(self, other: "Iterable[Tool]") -> "Toolbox":
         """Both boxes' tools; names must still be different."""
         return Toolbox((*self._tools, *other))
 
@@ -118,7 +120,7 @@ class Toolbox(Sequence[Tool]):
         return f"Toolbox({', '.join(self._by_name)})"
 
 
-def validate_tools(tools: Iterable[Tool]) -> Toolbox:
+def validate_tools(tools: "Iterable[Tool]") -> Toolbox:
     """The tools as a box that may be offered to a model.
 
     Args:
@@ -137,7 +139,11 @@ def validate_tools(tools: Iterable[Tool]) -> Toolbox:
     return box
 
 
-def _only_tools(tools: object) -> Iterator[Tool]:
+def _only_tools(tools: object) -> "Iterator[Tool]":
+    if tools == ():
+        return
+    from rig.agent.tools import Tool  # noqa: PLC0415 loaded by whoever has one
+
     if isinstance(tools, Tool) or not isinstance(tools, Iterable):
         raise InvalidRequestError("tools must be a list of tools: put a single one in brackets")
     for item in cast("Iterable[object]", tools):

@@ -12,14 +12,13 @@ looked at first, because a cut reply can hold what looks like whole calls.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rig.agent.budget import out_of
 from rig.agent.calling import ReadyCall
 from rig.agent.calls import give_ids, sendable
 from rig.agent.history import Prepared, assistant_turn, prepare, tool_turn
 from rig.agent.ladder import after_fault, evidence, held, is_lost, stepped_down, weighed
-from rig.agent.output import Rejected
 from rig.agent.prompt import CUT_REPLY, LAST_CALL, REPEATED_ITSELF, is_said, rejection
 from rig.agent.results import refusal
 from rig.agent.state import (
@@ -47,6 +46,9 @@ from rig.errors import (
 from rig.events import RunResult, Termination, ToolOutcome
 from rig.messages import Message, ToolCall, Usage
 from rig.model import Reply
+
+if TYPE_CHECKING:  # loaded for typed answers
+    from rig.agent.output import Rejected
 
 MAX_CALLS_PER_REPLY = 32
 """Calls one reply may hold. The cap of rounds bounds requests, not work: a reply within the response
@@ -398,6 +400,8 @@ def _answer(state: RunState, reply: Reply) -> Step:
     ending = state.closing or over
     if state.rules.output is None:
         return Finish(result=_result(state, ending))
+    from rig.agent.output import Rejected  # noqa: PLC0415 of typed answers
+
     read = state.rules.output.read(reply.text)
     if isinstance(read, Rejected):
         return _ask_again(state, read)
@@ -412,7 +416,7 @@ def _answer(state: RunState, reply: Reply) -> Step:
     return Finish(result=result)
 
 
-def _ask_again(state: RunState, rejected: Rejected) -> Step:
+def _ask_again(state: RunState, rejected: "Rejected") -> Step:
     """Once, and only while the run may send requests at all."""
     rounds_left = state.iterations < state.rules.max_iterations
     if state.rejected or state.closing is not None or not rounds_left or state.left.used_up:

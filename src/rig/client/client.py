@@ -4,25 +4,19 @@ import math
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property
-from pathlib import Path
+from functools import cache, cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from rig.agent.history import prepare, read_history
-from rig.agent.reasoning_budget import reasoning_budget
 from rig.client import settings
-from rig.client.fair_slots import FairSlots
-from rig.client.loop_watch import LoopWatch
 from rig.client.per_loop import PerLoop
 from rig.client.probes.limits import BUDGET_S, CACHE_S
-from rig.client.reply_stream import ClientReplyStream
 from rig.client.requester import HTTPRequester
 from rig.client.running import RunMixin
 from rig.client.thinking import ThinkingModels, thinking_key
 from rig.client.url import host_of, normalise_base_url
-from rig.errors import InvalidRequestError
-from rig.events import RetryEvent
+from rig.errors import InvalidRequestError, RigError
 from rig.messages import Message
 from rig.model import ChatOptions, ChatRequest, Reply, ReplyStream, ToolSpec
 from rig.text.repetition import RepetitionGuard
@@ -30,20 +24,24 @@ from rig.transport.http import HTTP, MAX_RESPONSE_BYTES, Response, StreamRespons
 from rig.transport.retry import RetryPolicy, retrying
 from rig.transport.sockets import now
 from rig.version import VERSION
-from rig.wire.chat_stream import RAW_FACTOR
 from rig.wire.decode import decode_models
 from rig.wire.dialect import Dialect
 from rig.wire.dialects import dialect_named, dialect_of
 from rig.wire.encode import request_headers
-from rig.wire.faults import error_from_response
 from rig.wire.salvaged import offered
 from rig.wire.wires import Decode, Wire, key_headers, wire_of
 
-if TYPE_CHECKING:  # loaded with the first question that is no chat
+if TYPE_CHECKING:  # loaded with what needs them: slots, streams, faults, questions that are no chat
+    from pathlib import Path
+
+    from rig.client.fair_slots import FairSlots
     from rig.client.inquiry import Inquiry
+    from rig.client.loop_watch import LoopWatch
     from rig.client.probes.profile import EndpointProfile
     from rig.client.probes.survey import OnProbe
     from rig.client.probes.tool_surface import ToolSurface
+    from rig.client.reply_stream import ClientReplyStream
+    from rig.events import RetryEvent
     from rig.text.salvage import OfferedTool
     from rig.wire.embeddings import Vector
     from rig.wire.occupancy import Occupancy
@@ -116,7 +114,7 @@ class Client(RunMixin):
         retry: RetryPolicy = RetryPolicy(),
         repetition: RepetitionGuard = RepetitionGuard(),
         slots: int | None = None,
-        on_retry: Callable[[RetryEvent], None] | None = None,
+        on_retry: "Callable[[RetryEvent], None] | None" = None,
     ) -> None:
         headers = {"User-Agent": settings.header("user_agent", user_agent)}
         self._api_key = settings.key(api_key)
@@ -217,7 +215,7 @@ class Client(RunMixin):
         until = _until(policy, started)
         async with AsyncExitStack() as block:
 
-            async def attempt() -> ClientReplyStream:
+            async def attempt() -> "ClientReplyStream":
                 answer = AsyncExitStack()
                 begun = False
                 try:
@@ -299,7 +297,7 @@ class Client(RunMixin):
         model: str | None = None,
         *,
         refresh: bool = False,
-        cache: Path | None = None,
+        cache: "Path | None" = None,
         max_age_s: float = CACHE_S,
         budget_s: float = BUDGET_S,
         on_probe: "OnProbe | None" = None,
@@ -457,6 +455,8 @@ class Client(RunMixin):
         Raises:
             InvalidRequestError: reserve is no number of tokens, or a message is none.
         """
+        from rig.agent.reasoning_budget import reasoning_budget  # noqa: PLC0415 few ask
+
         reasoning_budget(window=None, prompt_tokens=None, reserve=reserve)  # refuses before asking
         window = await self.context_window(model)
         if window is None:
@@ -599,13 +599,13 @@ class Client(RunMixin):
                 sendable.wire.path,
                 sendable.body,
                 sendable.headers,
-                max_bytes=RAW_FACTOR * self._max_response_bytes,
+                max_bytes=_streaming().raw_factor * self._max_response_bytes,
                 uncoded=True,
             )
         )
         if response.status >= 300:
             page = await response.read()
-            error = error_from_response(response.status, response.headers, page)
+            error = _fault(response.status, response.headers, page)
             raise error
         return response
 
@@ -618,18 +618,18 @@ class Client(RunMixin):
         started: float,
         sent: float,
         tools: Sequence["OfferedTool"],
-    ) -> ClientReplyStream:
-        key = thinking_key(sendable.request)
+    ) -> "ClientReplyStream":
+        streaming, key = _streaming(), thinking_key(sendable.request)
         chat = sendable.wire.stream(
             content_type=response.headers.get("content-type", ""),
             max_response_bytes=self._max_response_bytes,
             thinking=key in self._thinking,
             tools=tools,
         )
-        return ClientReplyStream(
+        return streaming.reply_stream(
             response,
             chat,
-            LoopWatch(self._repetition),
+            streaming.loop_watch(self._repetition),
             answer,
             model=sendable.request.model,
             started=started,
@@ -657,7 +657,7 @@ class Client(RunMixin):
         async with self._slot(options, until):
             response = await send()
         if response.status >= 300:
-            error = error_from_response(response.status, response.headers, response.body)
+            error = _fault(response.status, response.headers, response.body)
             raise error
         return response
 
@@ -673,7 +673,33 @@ def _chosen(dialect: str | Dialect | None) -> Dialect | None:
     return dialect if isinstance(dialect, Dialect) else dialect_named(dialect)
 
 
-def _slots(count: int) -> PerLoop[FairSlots]:
+class _Streaming(NamedTuple):
+    """What only streams need."""
+
+    raw_factor: int
+    reply_stream: "type[ClientReplyStream]"
+    loop_watch: "type[LoopWatch]"
+
+
+@cache
+def _streaming() -> _Streaming:
+    from rig.client.loop_watch import LoopWatch  # noqa: PLC0415 a dozen modules come with
+    from rig.client.reply_stream import ClientReplyStream  # noqa: PLC0415 the first stream
+    from rig.wire.chat_stream import RAW_FACTOR  # noqa: PLC0415 as above
+
+    return _Streaming(RAW_FACTOR, ClientReplyStream, LoopWatch)
+
+
+def _fault(status: int, headers: Mapping[str, str], body: bytes) -> RigError:
+    """The error of an answer that is no success."""
+    from rig.wire.faults import error_from_response  # noqa: PLC0415 its tables, with the first one
+
+    return error_from_response(status, headers, body)
+
+
+def _slots(count: int) -> "PerLoop[FairSlots]":
+    from rig.client.fair_slots import FairSlots  # noqa: PLC0415 few clients have slots
+
     settings.whole_number(count, "slots", ", or None for no bound")
     return PerLoop(lambda: FairSlots(count))
 

@@ -11,30 +11,23 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from inspect import signature
 from types import MappingProxyType
-from typing import Any, Literal, Required, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, TypeVar, Unpack, overload
 
-from rig.agent.budget import Budget
-from rig.agent.capabilities import Profiled
-from rig.agent.compaction import Compaction
-from rig.agent.ladder import ToolFormatChoice
-from rig.agent.ledger import SharedBudget
-from rig.agent.request import Prompt
-from rig.agent.run import RunRequest, run
-from rig.agent.run_stream import RunStream, stream_run
-from rig.agent.toolbox import validate_tools
-from rig.agent.tools import Tool
-from rig.errors import InvalidRequestError, NotConfiguredError
-from rig.events import RunEvent, RunResult
+from rig.errors import NotConfiguredError
 from rig.messages import Message, ToolCall
 from rig.model import ChatOptions, ChatRequest, Reply, ReplyStream
-from rig.skills import (
-    Skill,
-    advertise,
-    checked_names,
-    checked_skills,
-    load_skill_tool,
-    preloaded,
-)
+
+if TYPE_CHECKING:  # the loop and all it needs are loaded with the first run
+    from rig.agent.budget import Budget
+    from rig.agent.capabilities import Profiled
+    from rig.agent.compaction import Compaction
+    from rig.agent.ladder import ToolFormatChoice
+    from rig.agent.ledger import SharedBudget
+    from rig.agent.request import Prompt, RunRequest
+    from rig.agent.run_stream import RunStream
+    from rig.agent.tools import Tool
+    from rig.events import RunEvent, RunResult
+    from rig.skills import Skill
 
 T = TypeVar("T")
 
@@ -47,23 +40,23 @@ class RunOptions(TypedDict, total=False):
     model: str | None
     max_tokens: Required[int]
     system: str
-    tools: Iterable[Tool]
-    skills: Iterable[Skill]
+    tools: "Iterable[Tool]"
+    skills: "Iterable[Skill]"
     preload: Iterable[str]
     max_iterations: int
     temperature: float | None
     history: Sequence[Message | Mapping[str, Any]]
-    budget: Budget | SharedBudget | None
+    budget: "Budget | SharedBudget | None"
     options: ChatOptions
     on_limit: Literal["raise", "answer"]
-    on_event: Callable[[RunEvent], Awaitable[None] | None] | None
+    on_event: "Callable[[RunEvent], Awaitable[None] | None] | None"
     confirm: Callable[[ToolCall], Awaitable[bool] | bool] | None
     approve: Iterable[str]
     deps: object
     stream: bool
-    tool_format: ToolFormatChoice
-    profile: Profiled | None
-    compaction: Compaction | None
+    tool_format: "ToolFormatChoice"
+    profile: "Profiled | None"
+    compaction: "Compaction | None"
 
 
 class RunMixin:
@@ -123,45 +116,45 @@ class RunMixin:
         return None
 
     @overload
-    async def run(self, prompt: RunRequest[T], /) -> RunResult[T]: ...
+    async def run(self, prompt: "RunRequest[T]", /) -> "RunResult[T]": ...
     @overload
     async def run(
-        self, prompt: Prompt, *, output: type[T], **options: Unpack[RunOptions]
-    ) -> RunResult[T]: ...
+        self, prompt: "Prompt", *, output: type[T], **options: Unpack[RunOptions]
+    ) -> "RunResult[T]": ...
     @overload
     async def run(
-        self, prompt: Prompt, *, output: None = None, **options: Unpack[RunOptions]
-    ) -> RunResult[None]: ...
+        self, prompt: "Prompt", *, output: None = None, **options: Unpack[RunOptions]
+    ) -> "RunResult[None]": ...
     @overload
     async def run(
-        self, prompt: Prompt, *, output: object, **options: Unpack[RunOptions]
-    ) -> RunResult[Any]: ...
+        self, prompt: "Prompt", *, output: object, **options: Unpack[RunOptions]
+    ) -> "RunResult[Any]": ...
     async def run(
         self,
-        prompt: Prompt | RunRequest[T],
+        prompt: "Prompt | RunRequest[T]",
         *,
         max_tokens: int | None = None,
         model: str | None = None,
         system: str = "",
-        tools: Iterable[Tool] = (),
-        skills: Iterable[Skill] = (),
+        tools: "Iterable[Tool]" = (),
+        skills: "Iterable[Skill]" = (),
         preload: Iterable[str] = (),
         max_iterations: int = 8,
         temperature: float | None = None,
         output: object = None,
         history: Sequence[Message | Mapping[str, Any]] = (),
-        budget: Budget | SharedBudget | None = None,
+        budget: "Budget | SharedBudget | None" = None,
         options: ChatOptions = DEFAULT_OPTIONS,
         on_limit: Literal["raise", "answer"] = "raise",
-        on_event: Callable[[RunEvent], Awaitable[None] | None] | None = None,
+        on_event: "Callable[[RunEvent], Awaitable[None] | None] | None" = None,
         confirm: Callable[[ToolCall], Awaitable[bool] | bool] | None = None,
         approve: Iterable[str] = (),
         deps: object = None,
         stream: bool = False,
-        tool_format: ToolFormatChoice = "auto",
-        profile: Profiled | None = None,
-        compaction: Compaction | None = None,
-    ) -> RunResult[Any]:
+        tool_format: "ToolFormatChoice" = "auto",
+        profile: "Profiled | None" = None,
+        compaction: "Compaction | None" = None,
+    ) -> "RunResult[Any]":
         """Run an agent: ask, run the tools it calls, give it the results, until it answers.
 
         Args:
@@ -229,29 +222,33 @@ class RunMixin:
             "profile": profile,
             "compaction": compaction,
         }
-        return await run(self, self._run_request(prompt, given))
+        from rig.client import runs  # noqa: PLC0415 a third of rig: a chat needs none of it
+
+        return await runs.run(self, runs.run_request(self, prompt, given))
 
     @overload
-    def run_stream(self, prompt: RunRequest[T], /) -> AbstractAsyncContextManager[RunStream[T]]: ...
+    def run_stream(
+        self, prompt: "RunRequest[T]", /
+    ) -> "AbstractAsyncContextManager[RunStream[T]]": ...
     @overload
     def run_stream(
-        self, prompt: Prompt, *, output: type[T], **options: Unpack[RunOptions]
-    ) -> AbstractAsyncContextManager[RunStream[T]]: ...
+        self, prompt: "Prompt", *, output: type[T], **options: Unpack[RunOptions]
+    ) -> "AbstractAsyncContextManager[RunStream[T]]": ...
     @overload
     def run_stream(
-        self, prompt: Prompt, *, output: None = None, **options: Unpack[RunOptions]
-    ) -> AbstractAsyncContextManager[RunStream[None]]: ...
+        self, prompt: "Prompt", *, output: None = None, **options: Unpack[RunOptions]
+    ) -> "AbstractAsyncContextManager[RunStream[None]]": ...
     @overload
     def run_stream(
-        self, prompt: Prompt, *, output: object, **options: Unpack[RunOptions]
-    ) -> AbstractAsyncContextManager[RunStream[Any]]: ...
+        self, prompt: "Prompt", *, output: object, **options: Unpack[RunOptions]
+    ) -> "AbstractAsyncContextManager[RunStream[Any]]": ...
     def run_stream(
         self,
-        prompt: Prompt | RunRequest[T],
+        prompt: "Prompt | RunRequest[T]",
         *,
         output: object = None,
         **options: Any,
-    ) -> AbstractAsyncContextManager[RunStream[Any]]:
+    ) -> "AbstractAsyncContextManager[RunStream[Any]]":
         """Run an agent and iterate over what happens while it does.
 
         Errors come out of the iteration as themselves. Leaving the block ends the run: it cancels the
@@ -273,59 +270,11 @@ class RunMixin:
         unknown = sorted(set(options) - set(DEFAULTS))
         if unknown:
             raise TypeError(f"run_stream() got an unexpected keyword argument {unknown[0]!r}")
+        from rig.client import runs  # noqa: PLC0415 as in `run`
+
         given: dict[str, Any] = {**options, "output": output}
-        request = self._run_request(prompt, given)
-        return stream_run(self, replace(request, stream=True))
-
-    def _run_request(
-        self, prompt: Prompt | RunRequest[Any], given: Mapping[str, Any]
-    ) -> RunRequest[Any]:
-        """The request that the keywords make.
-
-        Raises:
-            InvalidRequestError: an argument can't be used.
-        """
-        if isinstance(prompt, RunRequest):
-            _check_alone(given)
-            return replace(prompt, model=self.named_model(prompt.model))
-        fields = dict(given)
-        fields["model"] = self.named_model(fields.get("model"))
-        if not fields.get("max_tokens"):
-            fields["max_tokens"] = self.default_max_tokens(fields["model"]) or given.get(
-                "max_tokens"
-            )
-        if fields["max_tokens"] is None:
-            raise InvalidRequestError(
-                "max_tokens is missing: say how long a reply may be, e.g. 1024"
-            )
-        skills = checked_skills(fields.pop("skills", ()))
-        names = checked_names(fields.pop("preload", ()))
-        if skills or names:
-            bodies = preloaded(skills, names)
-            skills = tuple(skill for skill in skills if skill.name not in names)
-            fields["instructions"] = "\n\n".join(filter(None, (advertise(skills), bodies)))
-        if skills:
-            fields["tools"] = (*validate_tools(fields.get("tools", ())), load_skill_tool(skills))
-        return RunRequest(prompt, **fields)
-
-
-def _check_alone(given: Mapping[str, Any]) -> None:
-    """Nothing stands beside a request that already holds everything.
-
-    Raises:
-        InvalidRequestError: something does.
-    """
-    named = [name for name, value in given.items() if not _is_default(name, value)]
-    if named:
-        raise InvalidRequestError(
-            f"a RunRequest was given, and beside it {', '.join(named)}: say that in the request,"
-            " for example with dataclasses.replace"
-        )
-
-
-def _is_default(name: str, value: object) -> bool:
-    default = DEFAULTS[name]
-    return value is default or (type(value) is type(default) and value == default)
+        request = runs.run_request(self, prompt, given)
+        return runs.stream_run(self, replace(request, stream=True))
 
 
 DEFAULTS: Mapping[str, object] = MappingProxyType(

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from inspect import iscoroutinefunction
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from rig.errors import InvalidRequestError
-from rig.events import RetryEvent
+
+if TYPE_CHECKING:  # nobody is told anything before a request fails
+    from rig.events import RetryEvent
 
 T = TypeVar("T")
 
@@ -91,7 +93,9 @@ def header(name: str, value: object) -> str:
     return value.strip()
 
 
-def listener(on_retry: Callable[[RetryEvent], None] | None) -> Callable[[RetryEvent], None] | None:
+def listener(
+    on_retry: "Callable[[RetryEvent], None] | None",
+) -> "Callable[[RetryEvent], None] | None":
     """What is told of retries.
 
     Args:

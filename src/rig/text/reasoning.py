@@ -8,21 +8,8 @@ JSON or code: a tag inside of a string is a tag.
 from dataclasses import dataclass
 
 from rig.text.headed_thought import may_begin_heading
-from rig.text.orphan_closer import OrphanCloserFilter, without_closers
-from rig.text.pieces import Piece
-from rig.text.reasoning_filter import ReasoningFilter
+from rig.text.orphan_closer import without_closers
 from rig.text.reasoning_tags import match_tag, may_hold_tag
-
-__all__ = [
-    "OrphanCloserFilter",
-    "Piece",
-    "ReasoningFilter",
-    "Separated",
-    "separate_reasoning",
-    "strip_orphan_closer",
-    "strip_reasoning",
-    "strip_repeated_thought",
-]
 
 OPENER = "<think>"
 CLOSER = "</think>"
@@ -93,6 +80,8 @@ def separate_reasoning(text: str) -> Separated:
     """
     if not text or (not may_hold_tag(text) and not may_begin_heading(text)):
         return Separated(text=text.strip())
+    from rig.text.reasoning_filter import ReasoningFilter  # noqa: PLC0415 most replies end above
+
     reader = ReasoningFilter()
     shown: list[str] = []
     thoughts: list[str] = []

@@ -19,7 +19,6 @@ from rig.errors import (
     StreamCutError,
     UpstreamError,
 )
-from rig.wire.faults import error_from_response
 
 Phase = Literal["first_byte", "idle"]
 """What was being waited for: the head, or more of the body."""
@@ -127,6 +126,8 @@ def rig_error_from(fault: Exception, phase: Phase) -> RigError | None:
         return None
     response = getattr(fault, "response", None)
     if row.reason == "status" and isinstance(status := getattr(response, "status_code", None), int):
+        from rig.wire.faults import error_from_response  # noqa: PLC0415 of clients that raise for a status
+
         return error_from_response(status, {}, b"")
     if row is _CONNECT:
         row = FOREIGN[_why_no_connection(fault)]

@@ -20,7 +20,7 @@ import copy
 import random as randomness
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import Final, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, Self, TypeAlias, TypeVar
 
 import anyio
 
@@ -34,13 +34,15 @@ from rig.errors import (
     StreamCutError,
     UpstreamError,
 )
-from rig.events import RetryEvent, event_listener
 from rig.text.finite import is_finite
 from rig.transport.sockets import now
 
+if TYPE_CHECKING:  # loaded with the first request that fails
+    from rig.events import RetryEvent
+
 T = TypeVar("T")
 Fault = Literal["429", "5xx", "transport"]
-OnRetry = Callable[[RetryEvent], None]
+OnRetry: TypeAlias = "Callable[[RetryEvent], None]"
 """What is told of every wait and its end; it is called in line and must not block."""
 
 TRANSPORT_REASONS: Final = frozenset({
@@ -127,7 +129,7 @@ class Wait:
     """Sleep `delay_s` seconds, then send again."""
 
     delay_s: float
-    event: RetryEvent
+    event: "RetryEvent"
     progress: Progress
 
 
@@ -136,7 +138,7 @@ class GiveUp:
     """Raise `error`; `event` is None when there is nothing to tell: no wait was told, or none possible."""
 
     error: RigError
-    event: RetryEvent | None
+    event: "RetryEvent | None"
     progress: Progress
 
 
@@ -204,7 +206,7 @@ async def retrying(
     send: Callable[[], Awaitable[T]],
     policy: RetryPolicy,
     *,
-    on_retry: OnRetry | None = None,
+    on_retry: "OnRetry | None" = None,
     clock: Callable[[], float] = now,
     greedy: bool = False,
 ) -> T:
@@ -254,7 +256,9 @@ async def retrying(
         await anyio.sleep(decision.delay_s)
 
 
-async def _tell(event: RetryEvent, on_retry: OnRetry | None) -> None:
+async def _tell(event: "RetryEvent", on_retry: "OnRetry | None") -> None:
+    from rig.events import event_listener  # noqa: PLC0415 of a request that failed
+
     if on_retry is not None:
         on_retry(event)
     if (listener := event_listener.get()) is not None:
@@ -384,8 +388,10 @@ def _with_message(error: RigError, message: str) -> RigError:
 
 def _event(
     policy: RetryPolicy, progress: Progress, error: RigError, fault: Fault | None, elapsed_s: float
-) -> RetryEvent:
+) -> "RetryEvent":
     """What every event of a failure says; a giveup unless replaced."""
+    from rig.events import RetryEvent  # noqa: PLC0415 of a request that failed
+
     counted = fault == "5xx"
     return RetryEvent(
         kind="giveup",
@@ -401,7 +407,9 @@ def _event(
     )
 
 
-def _recovered(policy: RetryPolicy, progress: Progress, elapsed_s: float) -> RetryEvent:
+def _recovered(policy: RetryPolicy, progress: Progress, elapsed_s: float) -> "RetryEvent":
+    from rig.events import RetryEvent  # noqa: PLC0415 of a request that failed
+
     attempt = progress.attempts + 1
     return RetryEvent(
         kind="recovered",

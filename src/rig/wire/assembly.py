@@ -30,12 +30,12 @@ from rig.wire.calls import read_calls
 from rig.wire.content import read_content, read_thoughts
 from rig.wire.decode import decode_chat, failed_reply
 from rig.wire.dialects import REASONING_FIELDS
-from rig.wire.faults import error_in_payload, first_choice
 from rig.wire.finish import ending, finish_reason, finish_word
 from rig.wire.payload import is_parsed_array, is_parsed_object, parse_json
 from rig.wire.plain_events import PlainEvents
 from rig.wire.sse import Event
 from rig.wire.text_assembly import PARTS, TextAssembler, byte_size
+from rig.wire.told_faults import error_in_payload, first_choice
 from rig.wire.usage import USAGE_FIELDS, usage_in
 
 MAX_SKIPPED_EVENTS: Final = 256

@@ -14,7 +14,6 @@ from typing import Final, cast
 from pydantic_core import from_json
 
 from rig.messages import ToolCall, arguments_text, as_array, as_object, cleaned_name
-from rig.text.arguments import read_arguments
 from rig.wire.dialects import ARGUMENT_KEYS, NAME_PREFIXES
 from rig.wire.payload import mend_escapes, parse_json
 
@@ -187,6 +186,8 @@ def read_call_arguments(value: object) -> tuple[str, tuple[str, ...]]:
     escapes = () if mended == text else ("lone_surrogates",)
     if escapes and _is_json_object(mended):
         return mended, escapes
+    from rig.text.arguments import read_arguments  # noqa: PLC0415 of broken calls
+
     read = read_arguments(mended)
     return (read.text, (*escapes, *read.repairs)) if read.kind == "object" else (text, ())
 

@@ -14,15 +14,14 @@ from rig.messages import ReasoningField, ToolCall, as_array, as_object
 from rig.model import FinishReason, Reply
 from rig.text.reasoning import separate_reasoning, strip_orphan_closer, strip_repeated_thought
 from rig.text.salvage import OfferedTool
+from rig.text.salvage.signs import SIGNS
 from rig.text.stop_tokens import strip_stop_token
 from rig.wire.calls import Calls, read_calls
 from rig.wire.content import Content, read_content, read_thoughts
-from rig.wire.fault_text import clean_line, read_fault
-from rig.wire.faults import error_in_payload, filtered_category, first_choice
 from rig.wire.finish import ending, finish_reason, finish_word
-from rig.wire.other_apis import other_api
 from rig.wire.payload import is_parsed_array, is_parsed_object, parse_json
 from rig.wire.salvaged import read_text_calls, unread_call
+from rig.wire.told_faults import error_in_payload, first_choice
 from rig.wire.usage import read_usage, usage_in
 
 MAX_QUOTED_BYTES: Final = 512
@@ -103,7 +102,8 @@ def read_completion(
         failure = failed_reply(word, visible.text, calls.calls)
         raise failure
     _check_calls(calls, finish, body, has_text=bool(visible.text))
-    if tools and not calls.calls and refusal is None:
+    is_prose = visible.text and SIGNS.search(content.text) is None
+    if tools and not calls.calls and refusal is None and not is_prose:
         visible, salvaged = _with_text_calls(message, content, visible, tools, finish, body)
         calls = Calls(calls=salvaged)
         finish = finish_reason(word, has_calls=bool(salvaged))
@@ -151,7 +151,7 @@ def decode_models(body: bytes) -> tuple[str, ...]:
         raise ProtocolError(
             f"the answer is not a list of models: {_CHECK_URL}",
             reason="not_models",
-            detail=read_fault(body).line,
+            detail=_quoted(body),
         )
     return tuple(dict.fromkeys(_model_names(entries)))
 
@@ -168,7 +168,7 @@ def _value(body: bytes) -> object:
     except ValueError:
         reason = _kind_of_text(body)
     raise ProtocolError(
-        f"the answer is not JSON: {_CHECK_URL}", reason=reason, detail=read_fault(body).line
+        f"the answer is not JSON: {_CHECK_URL}", reason=reason, detail=_quoted(body)
     )
 
 
@@ -191,9 +191,16 @@ def parse_object(body: bytes) -> Mapping[str, object]:
         raise ProtocolError(
             f"the answer is JSON, but not an object: {_CHECK_URL}",
             reason="not_object",
-            detail=read_fault(body).line,
+            detail=_quoted(body),
         )
     return wire
+
+
+def _quoted(body: bytes) -> str:
+    """The line of an answer that is none, for an error's `detail`."""
+    from rig.wire.fault_text import read_fault  # noqa: PLC0415 of answers that are none
+
+    return read_fault(body).line
 
 
 def _kind_of_text(body: bytes) -> str:
@@ -226,6 +233,9 @@ def _only_choice(payload: Mapping[str, object], body: bytes) -> Mapping[str, obj
     choices = payload.get("choices")
     entries = as_array(choices)
     if choices is None or (entries is not None and not entries):
+        from rig.wire.fault_text import clean_line  # noqa: PLC0415 of answers that are none
+        from rig.wire.other_apis import other_api  # noqa: PLC0415 the same
+
         says = other_api(payload)
         if says:
             told = body[:MAX_QUOTED_BYTES].decode(errors="replace")
@@ -240,7 +250,7 @@ def _only_choice(payload: Mapping[str, object], body: bytes) -> Mapping[str, obj
         raise ProtocolError(
             f"the answer's choices are no objects: {_CHECK_URL}",
             reason="not_completion",
-            detail=read_fault(body).line,
+            detail=_quoted(body),
         )
     return first
 
@@ -301,7 +311,7 @@ def _check_calls(calls: Calls, finish: FinishReason, body: bytes, *, has_text: b
         raise ProtocolError(
             "the reply asks for a tool without a name, or for a kind of tool rig does not offer",
             reason="tool_call",
-            detail=read_fault(body).line,
+            detail=_quoted(body),
         )
 
 
@@ -340,7 +350,7 @@ def _with_text_calls(
     text = strip_repeated_thought(content.text, thoughts) if thoughts else content.text
     found = read_text_calls(text, thoughts, tools, seed=body)
     if found.problem and finish != "length":
-        error = unread_call(found.problem, read_fault(body).line)
+        error = unread_call(found.problem, _quoted(body))
         raise error
     kept = replace(visible, text=strip_stop_token(found.text).strip(), reasoning=found.reasoning)
     return kept, found.calls
@@ -354,6 +364,8 @@ def _refusal(
 ) -> str | None:
     """The category of a refusal: the filter that hit, the server's finish word, or `refusal`."""
     if finish == "content_filter":
+        from rig.wire.faults import filtered_category  # noqa: PLC0415 of replies that were refused
+
         return filtered_category(choice.get("content_filter_results")) or finish_word(choice)
     return "refusal" if _refusal_text(message, content) else None
 

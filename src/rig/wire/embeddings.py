@@ -11,8 +11,8 @@ from rig.errors import InvalidRequestError, ProtocolError
 from rig.messages import as_array, as_object
 from rig.wire.encode import to_body
 from rig.wire.fault_text import read_fault
-from rig.wire.faults import error_in_payload
 from rig.wire.payload import parse_json
+from rig.wire.told_faults import error_in_payload
 
 MAX_BYTES_PER_TEXT: Final = 1 << 18
 """Decoded bytes of an answer allowed for each text: 10,000 numbers of 25 characters. The widest models

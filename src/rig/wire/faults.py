@@ -3,7 +3,7 @@
 The order of judgement is the table's in `rig.wire.fault_rows`; here only the numbers are read out.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -21,18 +21,13 @@ from rig.wire.backpressure import read_backpressure, read_retry_after
 from rig.wire.fault_rows import IMPLIED_BY_WORDS, IMPLIED_STATUSES, ROWS, Row
 from rig.wire.fault_text import FaultText, clean_line, fault_of, read_fault
 from rig.wire.fault_words import OVERFLOW_HINTS, REFUSAL_CODES
-from rig.wire.other_apis import is_ollama_message
 
 MAX_CATEGORY_CHARS: Final = 64
 """Characters kept of a filter's category."""
 
-MAX_CHOICES: Final = 128
-"""Choices among which the first one is looked for: OpenAI's limit of `n`, which rig never sends."""
-
 MAX_TOKEN_DIGITS: Final = 12
 """Digits of a token count that are read; ten million tokens have eight."""
 
-_MESSAGES: Final = ("detail", "message", "errors", "msg", "error_msg", "error_code")
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
 _PROMPT_FIELDS: Final = ("n_prompt_tokens", "prompt_tokens", "input_tokens")
@@ -121,19 +116,12 @@ def error_from_response(
     )
 
 
-def error_in_payload(payload: Mapping[str, object]) -> RigError | None:
-    """The error that an answer at status 200, or an event of a stream, tells of.
+def told_error(told: object) -> RigError:
+    """The error that an answer without a status of its own tells of.
 
     Args:
-        payload: the parsed JSON object.
-
-    Returns:
-        The same error as the fault would have been with its own status (`status` then is what the
-        payload names, or what its type stands for); None when the payload tells of none.
+        told: what of it is an error, see `rig.wire.told_faults`.
     """
-    told = _told_fault(payload)
-    if told is None:
-        return None
     fault = fault_of(told)
     status = fault.status or _implied_status(fault)
     row = _row(status, fault) if status else None
@@ -175,42 +163,6 @@ def _built(
     elif isinstance(error, RefusedError):
         error.category = _category(fault)
     return error
-
-
-def _told_fault(payload: Mapping[str, object]) -> object | None:
-    """What of a payload is an error: its `error`, a choice's, or all of it when it is no completion."""
-    if payload.get("error") or payload.get("object") == "error":
-        return payload
-    state = as_object(payload.get("base_resp"))  # MiniMax's, in good answers too
-    if state is not None and state.get("status_code"):
-        return state
-    choices = payload.get("choices")
-    entries = as_array(choices)
-    if entries is not None:
-        first = first_choice(entries)
-        return first if first is not None and first.get("error") else None
-    said = any(payload.get(name) for name in _MESSAGES) and not is_ollama_message(
-        payload.get("message")
-    )
-    if choices is None and (said or payload.get("success") is False):
-        return payload
-    return None
-
-
-def first_choice(choices: Sequence[object]) -> Mapping[str, object] | None:
-    """The choice that is read: the one that calls itself 0, else the first.
-
-    Args:
-        choices: the wire's list.
-
-    Returns:
-        None where the first is no object, or there is none.
-    """
-    first = as_object(choices[0]) if choices else None
-    if first is None or first.get("index") in (0, None):
-        return first
-    wires = (as_object(entry) or {} for entry in choices[:MAX_CHOICES])
-    return next((wire for wire in wires if wire.get("index") == 0), first)
 
 
 def _implied_status(fault: FaultText) -> int | None:

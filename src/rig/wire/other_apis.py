@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from rig.messages import as_array, as_object
+from rig.messages import as_array
 
 _Payload = Mapping[str, object]
 
@@ -47,9 +47,3 @@ def other_api(payload: _Payload) -> str:
         A sentence; "" for what is not known, and for errors.
     """
     return next((says for fits, says in _APIS if fits(payload)), "")
-
-
-def is_ollama_message(value: object) -> bool:
-    """Whether a `message` is the reply itself, as Ollama's own API has it, and no text of an error."""
-    wire = as_object(value)
-    return wire is not None and "role" in wire

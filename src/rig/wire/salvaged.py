@@ -7,7 +7,7 @@ from typing import Final
 from rig.errors import ProtocolError, RigError, TruncatedToolCallError
 from rig.messages import ToolCall
 from rig.model import ChatRequest
-from rig.text.salvage import OfferedTool, Problem, SalvagedCall, salvage, salvage_thought
+from rig.text.salvage import OfferedTool, Problem, SalvagedCall
 from rig.wire.calls import unique_ids
 
 _PROBLEMS: Final[dict[Problem, str]] = {
@@ -57,6 +57,11 @@ def read_text_calls(
         Calls only where they name an offered tool; in the thoughts only at their end, when there is
         no text.
     """
+    from rig.text.salvage import (  # noqa: PLC0415 for replies to requests with tools alone
+        salvage,
+        salvage_thought,
+    )
+
     found = salvage(content, tools, separated=bool(thoughts))
     reasoning = thoughts or found.reasoning
     calls = found.calls

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from rig.model import Delta
-from rig.text.pieces import Trimmed
-from rig.text.reasoning import OrphanCloserFilter, Piece, ReasoningFilter
+from rig.text.orphan_closer import OrphanCloserFilter
+from rig.text.pieces import Piece, Trimmed
+from rig.text.reasoning_filter import ReasoningFilter
 from rig.text.salvage import OfferedTool, SalvageGate, ThoughtGate
 from rig.text.salvage.gate import Place
 from rig.text.stop_tokens import StopTokenFilter

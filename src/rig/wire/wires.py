@@ -1,20 +1,20 @@
 """The two APIs a model is asked over, as values: where requests go and how both sides are read. No I/O."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from rig.model import ChatRequest, Reply
 from rig.text.salvage import OfferedTool
-from rig.wire.anthropic.assembly import MessageAssembler
-from rig.wire.anthropic.decode import decode_message
-from rig.wire.anthropic.encode import API_VERSION, encode_message_request
-from rig.wire.assembly import StreamAssembler
-from rig.wire.chat_stream import ChatStream
 from rig.wire.decode import decode_chat
 from rig.wire.dialect import Dialect
 from rig.wire.encode import encode_chat
+
+if TYPE_CHECKING:  # loaded with the first stream
+    from rig.wire.assembly import StreamAssembler
+    from rig.wire.chat_stream import ChatStream
 
 _KEY_FORMS: Final[Mapping[str, str]] = MappingProxyType({"authorization": "Bearer "})
 
@@ -64,14 +64,14 @@ class Wire:
         headers: sent with every request.
         encode: writes a request.
         decode: reads a reply that came whole.
-        assembler: puts one together that is streamed.
+        assembler: gives what puts one together that is streamed; loaded with the first stream.
     """
 
     path: str
     headers: tuple[tuple[str, str], ...] = ()
     encode: Encode
     decode: Decode
-    assembler: type[StreamAssembler]
+    assembler: "Callable[[], type[StreamAssembler]]"
 
     def stream(
         self,
@@ -80,7 +80,7 @@ class Wire:
         max_response_bytes: int,
         thinking: bool = False,
         tools: Sequence[OfferedTool] = (),
-    ) -> ChatStream:
+    ) -> "ChatStream":
         """What reads the body of a streamed reply.
 
         Args:
@@ -89,39 +89,48 @@ class Wire:
             thinking: the reply begins inside a thought.
             tools: what was offered; calls that come as text are held back and read at the end.
         """
-        return ChatStream(
+        return _chat_stream()(
             content_type=content_type,
             max_response_bytes=max_response_bytes,
             thinking=thinking,
             tools=tools,
-            assembler=self.assembler,
+            assembler=self.assembler(),
             decode=self.decode,
         )
+
+
+@cache
+def _chat_stream() -> "type[ChatStream]":
+    from rig.wire.chat_stream import ChatStream  # noqa: PLC0415 a dozen modules only streams need
+
+    return ChatStream
+
+
+@cache
+def _chat_assembler() -> "type[StreamAssembler]":
+    from rig.wire.assembly import StreamAssembler  # noqa: PLC0415 as above
+
+    return StreamAssembler
+
+
+@cache
+def _messages() -> Wire:
+    from rig.wire.anthropic.wire import MESSAGES  # noqa: PLC0415 few clients speak it
+
+    return MESSAGES
 
 
 CHAT_COMPLETIONS: Final = Wire(
     path="chat/completions",
     encode=encode_chat,
     decode=decode_chat,
-    assembler=StreamAssembler,
-)
-
-MESSAGES: Final = Wire(
-    path="messages",
-    headers=(("anthropic-version", API_VERSION),),
-    encode=encode_message_request,
-    decode=decode_message,
-    assembler=MessageAssembler,
-)
-
-_WIRES: Final[Mapping[str, Wire]] = MappingProxyType(
-    {"chat_completions": CHAT_COMPLETIONS, "messages": MESSAGES}
+    assembler=_chat_assembler,
 )
 
 
 def wire_of(dialect: Dialect) -> Wire:
     """The API a dialect is spoken over."""
-    return _WIRES[dialect.wire]
+    return _messages() if dialect.wire == "messages" else CHAT_COMPLETIONS
 
 
 def key_headers(dialect: Dialect, api_key: str) -> tuple[tuple[str, str], ...]:

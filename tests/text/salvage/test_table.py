@@ -1,5 +1,6 @@
 from rig.text.salvage.gate import _MARK_CHARS
-from rig.text.salvage.table import ALL, BY_MARK, DIALECTS, MAX_MARK_CHARS, SIGNS
+from rig.text.salvage.signs import SIGNS
+from rig.text.salvage.table import ALL, BY_MARK, DIALECTS, MAX_MARK_CHARS
 
 MARKS = [mark for dialect in ALL for mark in dialect.marks]
 

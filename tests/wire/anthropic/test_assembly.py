@@ -21,9 +21,9 @@ from rig.messages import SignedThought
 from rig.model import Delta, Reply
 from rig.wire.anthropic.assembly import MAX_BLOCKS, MessageAssembler
 from rig.wire.anthropic.decode import decode_message
+from rig.wire.anthropic.wire import MESSAGES
 from rig.wire.chat_stream import ChatStream
 from rig.wire.sse import Event
-from rig.wire.wires import MESSAGES
 
 Value = dict[str, Any]
 

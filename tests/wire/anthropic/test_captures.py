@@ -8,8 +8,8 @@ from rig.errors import InputTooLargeError, NotConfiguredError, RigError, ServerE
 from rig.model import Reply
 from rig.transport.http1 import Data, Head, ResponseReader
 from rig.wire.anthropic.decode import decode_count_tokens, decode_message
+from rig.wire.anthropic.wire import MESSAGES
 from rig.wire.faults import error_from_response
-from rig.wire.wires import MESSAGES
 
 DATA = Path(__file__).parents[2] / "data" / "anthropic" / "captures"
 STEPS = [1, 7, 1 << 20]

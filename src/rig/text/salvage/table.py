@@ -98,9 +98,5 @@ PREFIXES: Final = frozenset(
 )
 """What a text may end in that becomes a mark with more of it."""
 
-SIGNS: Final = re.compile(r"[(<>\[{~`:=*|_\u273f]")
-"""A text without any of these characters holds no call, marked or not: each mark has one, and a call without
-marks its parenthesis. Plain prose is not searched any further."""
-
 MAX_MARK_CHARS: Final = 40
 """Characters of the longest mark. A row with a longer one raises it; a test compares."""

@@ -20,8 +20,9 @@ from rig.text.salvage.offer import Offer
 from rig.text.salvage.quoting import is_shown
 from rig.text.salvage.regions import Regions
 from rig.text.salvage.scanner import Scan, end_of_tail, read_at, scan_text
+from rig.text.salvage.signs import SIGNS
 from rig.text.salvage.source import Source
-from rig.text.salvage.table import MARKS, NATIVE, NATIVE_MARKS, SIGNS
+from rig.text.salvage.table import MARKS, NATIVE, NATIVE_MARKS
 from rig.text.stop_tokens import strip_stop_token
 
 _STAND_INS: Final = range(0xE000, 0xF900)

@@ -15,7 +15,7 @@ from rig.text.salvage import OfferedTool
 from rig.wire.anthropic.usage import completion_usage
 from rig.wire.decode import parse_object, read_completion
 from rig.wire.fault_text import read_fault
-from rig.wire.faults import error_in_payload
+from rig.wire.told_faults import error_in_payload
 
 REASONING_FIELD: Final = "reasoning_content"
 """The field a message's thoughts are read into; the one most servers take them back in."""
