@@ -102,8 +102,11 @@ DAYS = 5
 LEAST_COMPLETED = 0.98
 """Share of the runs that complete when somebody was well all the time; 0.998 was measured."""
 
-LEAST_COMPLETED_OVER_SOCKETS = 0.9
-"""The same with time-outs of a few hundred milliseconds on a loaded machine."""
+UNIT_S = 0.04
+"""A unit of time over sockets: time-outs of ten of them must hold on a machine that has other things to do."""
+
+LEAST_COMPLETED_OVER_SOCKETS = 0.75
+"""The same over sockets, where the machine may be slower than the weather; alone on it 0.99 was measured."""
 
 MAX_BLOCKS_A_RUN = 16
 """Blocks of memory that may stay for each run: affinity remembers conversations."""
@@ -877,7 +880,7 @@ async def over_sockets(world: World) -> AsyncGenerator[Pool]:
             for name, backend in backends.items()
         ]
         endpoints.append(Endpoint(stack.enter_context(refused_url()), name="nobody"))
-        timeouts = Timeouts(first_byte_s=0.5, idle_s=0.3, total_s=3)
+        timeouts = Timeouts(first_byte_s=10 * UNIT_S, idle_s=8 * UNIT_S, total_s=60 * UNIT_S)
         async with Pool(endpoints, timeouts=timeouts, **policies(world.unit_s)) as pool:
             world.pool = pool
             yield pool
@@ -893,8 +896,8 @@ async def _all_left(backend: FakeBackend) -> None:
 async def test_runs_over_sockets_under_weather_end_as_they_may_and_leave_nothing(
     seed: int,
 ) -> None:
-    world = World(seed, 0.02, list(SLOTS), lag=100.0)
-    runs = plans(random.Random(seed), SOCKET_RUNS, gap=0.4)
+    world = World(seed, UNIT_S, list(SLOTS), lag=math.inf)
+    runs = plans(random.Random(seed), SOCKET_RUNS, gap=0.3)
     tasks = len(anyio.get_running_tasks())
     async with over_sockets(world) as pool:
         await soak(world, pool, runs)
