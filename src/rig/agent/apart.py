@@ -5,10 +5,10 @@ call of a tool.
 """
 
 import asyncio
-import math
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import nullcontext
 from contextvars import copy_context
+from dataclasses import dataclass
 from types import coroutine
 from typing import Any
 
@@ -16,7 +16,22 @@ import anyio
 import anyio.lowlevel
 
 
-async def apart(work: Callable[[], Coroutine[Any, Any, None]], until: float = math.inf) -> bool:
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How work ended.
+
+    Attributes:
+        duration_s: how long it took.
+        time_is_up: it was cancelled for that.
+    """
+
+    duration_s: float
+    time_is_up: bool = False
+
+
+async def apart(
+    work: Callable[[], Coroutine[Any, Any, None]], timeout_s: float | None = None
+) -> Ending:
     """Await something so that no cancellation of somebody else, and nothing it sets, gets out of it.
 
     On asyncio whoever awaits a task that somebody else cancelled is given a cancellation that nobody
@@ -26,39 +41,42 @@ async def apart(work: Callable[[], Coroutine[Any, Any, None]], until: float = ma
     Args:
         work: what to await; it tells by its effects whether it came to its end. Context variables it
             sets are its own.
-        until: when it is cancelled, on the event loop's clock.
-
-    Returns:
-        Whether its time was up.
+        timeout_s: seconds after which it is cancelled, None for never.
 
     Raises:
         BaseException: what it raised.
     """
-    before = _requests()
-    scope = anyio.CancelScope(deadline=until) if until < math.inf else None
+    task = _asyncio_task()
+    clock = anyio.current_time if task is None else task.get_loop().time
+    started_s, asked = clock(), _requests(task)
+    scope = None if timeout_s is None else anyio.CancelScope(deadline=started_s + timeout_s)
     with scope or nullcontext():
         try:
             await _in_context_of_its_own(work())
         except anyio.get_cancelled_exc_class():
-            if before is None or _requests() != before:
+            if task is None or _requests(task) > asked:
                 raise
-    if _requests() != before:
+    if _requests(task) > asked:
         await anyio.lowlevel.checkpoint()  # raises for the scope that asked, if one did
         cancelled = anyio.get_cancelled_exc_class()()
         raise cancelled
-    return scope is not None and scope.cancel_called
+    return Ending(clock() - started_s, scope is not None and scope.cancel_called)
 
 
-def _requests() -> int | None:
-    """How often this task was asked to end and did not yet; None on trio, where nobody else's task can be.
+def _asyncio_task() -> "asyncio.Task[Any] | None":
+    """This task; None on trio, where nobody can be given a cancellation that is not his."""
+    try:
+        return asyncio.current_task()
+    except RuntimeError:
+        return None
+
+
+def _requests(task: "asyncio.Task[Any] | None") -> int:
+    """How often a task was asked to end and did not yet.
 
     asyncio's contract: whoever asks his own task, to time something out, takes that back (`uncancel`).
     """
-    try:
-        task = asyncio.current_task()
-    except RuntimeError:
-        return None
-    return None if task is None else task.cancelling()
+    return 0 if task is None else task.cancelling()
 
 
 @coroutine

@@ -238,11 +238,11 @@ class Left:
     @property
     def used_up(self) -> str:
         """What forbids another request, "" when nothing does: calls, tokens or cost."""
-        for name in ("calls", "tokens", "cost"):
-            value: float | None = getattr(self, name)
-            if value is not None and value <= 0:
-                return name
-        return ""
+        if self.calls is not None and self.calls <= 0:
+            return "calls"
+        if self.tokens is not None and self.tokens <= 0:
+            return "tokens"
+        return "cost" if self.cost is not None and self.cost <= 0 else ""
 
     @property
     def overdrawn(self) -> str:

@@ -4,13 +4,11 @@ The order is fixed: the name, the text of the arguments, their check, the tool, 
 started before the check is passed, and every refusal says that nothing was.
 """
 
-import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-import anyio
 from pydantic_core import from_json, to_json
 
 from rig.agent.apart import apart
@@ -136,22 +134,18 @@ async def run_ready(ready: ReadyCall, context: "ToolContext") -> ToolOutcome:
         ToolError: the tool raised a fatal one.
     """
     tool = ready.tool
-    started = anyio.current_time()
     content, is_error = CANCELLED, True
 
     async def answer() -> None:
         nonlocal content, is_error
         content, is_error = await _answer(ready, context)
 
-    time_is_up = await apart(answer, started + (tool.timeout_s or math.inf))
+    ended = await apart(answer, tool.timeout_s)
     # A tool may turn its cancellation into an error of its own: the reason is still the time.
-    if time_is_up and is_error:
+    if ended.time_is_up and is_error:
         content, is_error = refusal(_timed_out(tool)), True
     return ToolOutcome(
-        call=ready.call,
-        content=content,
-        is_error=is_error,
-        duration_s=anyio.current_time() - started,
+        call=ready.call, content=content, is_error=is_error, duration_s=ended.duration_s
     )
 
 

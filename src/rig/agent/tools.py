@@ -138,6 +138,7 @@ class Tool:
     accept_salvaged: bool
     _schema: Schema = field(init=False, repr=False)
     _takes_context: bool = field(init=False, repr=False)
+    _in_thread: bool = field(init=False, repr=False)
 
     def __init__(
         self,
@@ -176,6 +177,7 @@ class Tool:
             else bool(accept_salvaged),
             "_schema": schema,
             "_takes_context": _takes_context(run, owner),
+            "_in_thread": not _is_async(_checked_run(run, owner)),
         }
         for key, value in values.items():
             object.__setattr__(self, key, value)
@@ -204,7 +206,7 @@ class Tool:
     @property
     def in_thread(self) -> bool:
         """True when the tool runs in a worker thread, so that nothing can stop it."""
-        return not _is_async(self.run)
+        return self._in_thread
 
     def check(self, arguments: str) -> CheckedInput:
         """Read the text of one JSON object as input of this tool.
@@ -218,8 +220,10 @@ class Tool:
 
     async def invoke(self, value: Any, context: ToolContext) -> object:  # noqa: ANN401  what `check` gave
         """Run the tool on an input that passed `check`; whatever the tool raises comes out."""
-        arguments = (value, context) if self._takes_context else (value,)
-        return await _call(functools.partial(self.run, *arguments))
+        given = (value, context) if self._takes_context else (value,)
+        if self._in_thread:
+            return await _called_in_thread(functools.partial(self.run, *given))
+        return await self.run(*given)
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False)
@@ -252,6 +256,8 @@ class FunctionTool(Tool, Generic[P, R_co]):
         object.__setattr__(self, "signature", signature)
         schema = signature.schema if input_schema is None else input_schema
         Tool.__init__(self, name, description, schema, run or self._run, **options)
+        in_thread = not _is_async(cast("Callable[..., object]", function))
+        object.__setattr__(self, "_in_thread", in_thread)
 
     @property
     def __name__(self) -> str:
@@ -266,11 +272,6 @@ class FunctionTool(Tool, Generic[P, R_co]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
         """Call the function as if it had never been decorated."""
         return self.function(*args, **kwargs)
-
-    @property
-    def in_thread(self) -> bool:
-        """True when the function runs in a worker thread, so that nothing can stop it."""
-        return not _is_async(cast("Callable[..., object]", self.function))
 
     def check(self, arguments: str) -> CheckedInput:
         """Read the text of one JSON object as arguments of the function.
@@ -288,15 +289,17 @@ class FunctionTool(Tool, Generic[P, R_co]):
         Raises:
             InvalidRequestError: the function takes the context, and there is none.
         """
-        arguments = dict(cast("Mapping[str, object]", value))
+        arguments = cast("Mapping[str, object]", value)
         if self.signature.context is not None:
             if context is None:
                 raise InvalidRequestError(
                     f'tool "{self.name}" needs a ToolContext: pass one to run'
                 )
-            arguments[self.signature.context] = context
-        function = cast("Callable[..., object]", self.function)
-        return await _call(functools.partial(function, **arguments))
+            arguments = {**arguments, self.signature.context: context}
+        function = cast("Callable[..., Any]", self.function)
+        if self._in_thread:
+            return await _called_in_thread(functools.partial(function, **arguments))
+        return await function(**arguments)
 
     async def _run(
         self,
@@ -394,14 +397,13 @@ def tool(
     return made if function is None else made(function)
 
 
-async def _call(function: Callable[[], object]) -> object:
-    """The function's result: awaited, or out of a worker thread."""
-    if _is_async(function):
-        result = function()
-    else:
-        # Waiting for a thread that hangs would make a time-out, and the run's end, hang with it. The
-        # tuple hides a returned coroutine from trio, which would close it.
-        (result,) = await anyio.to_thread.run_sync(lambda: (function(),), abandon_on_cancel=True)
+async def _called_in_thread(function: Callable[[], object]) -> object:
+    """The function's result out of a worker thread; awaited where it can be.
+
+    Waiting for a thread that hangs would make a time-out, and the run's end, hang with it. The tuple hides
+    a returned coroutine from trio, which would close it.
+    """
+    (result,) = await anyio.to_thread.run_sync(lambda: (function(),), abandon_on_cancel=True)
     return await result if inspect.isawaitable(result) else result
 
 

@@ -525,7 +525,8 @@ def _going_round() -> IterationLimitError:
 
 
 def _recorded(one: Admitted) -> ToolCall:
-    return sendable(one.call, one.content if isinstance(one, ToolOutcome) else "")
+    """The call as it may be sent, which one that may run is already."""
+    return sendable(one.call, one.content) if isinstance(one, ToolOutcome) else one.call
 
 
 def _unless_repeated(state: RunState, one: Admitted) -> Admitted:
