@@ -7,6 +7,7 @@ The models accept what servers and other clients really write (null content, typ
 import base64
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, NoReturn, Self, cast
 
 from pydantic import (
@@ -110,6 +111,12 @@ def arguments_text(value: object) -> str:
     return text
 
 
+@cache
+def _named(fields: tuple[str, ...]) -> set[str]:
+    """The set of some names, one for all values made of them: frozen ones never change theirs."""
+    return set(fields)
+
+
 class _Value(BaseModel):
     model_config = ConfigDict(
         frozen=True,
@@ -137,7 +144,7 @@ class _Value(BaseModel):
         """
         value = cls.__new__(cls)
         object.__setattr__(value, "__dict__", {**cls._defaults, **fields})
-        object.__setattr__(value, "__pydantic_fields_set__", set(fields))
+        object.__setattr__(value, "__pydantic_fields_set__", _named(tuple(fields)))
         object.__setattr__(value, "__pydantic_extra__", None)
         object.__setattr__(value, "__pydantic_private__", None)
         return value

@@ -124,31 +124,27 @@ class Run(Generic[OutputT]):
 
     async def _loop(self) -> RunResult[OutputT]:
         """Await step by step. Bounded: every way round passes the cap of rounds in the turn's rules."""
+        progress = self._progress
         step = await self._first_step()
         while not isinstance(step, Finish):
-            step = await self._next(step)
-        result = self._progress.accounted(step.result)
-        if self._progress.observed:
-            await self._progress.tell(RunFinished(result=result))
+            progress.state = step.state
+            progress.shown.clear()
+            match step:
+                case Ask():
+                    step = await self._asking.ask()
+                case AdmitCalls():
+                    step = plan_calls(step, [admit(progress.tools, call) for call in step.calls])
+                case CallTools():
+                    step = await self._answer(step.calls) or before_request(progress.state)
+                case AskAgain():
+                    await progress.tell(OutputRejected(problem=step.problem))
+                    step = await self._asking.ask()
+                case Fail():
+                    raise step.error
+        result = progress.accounted(step.result)
+        if progress.observed:
+            await progress.tell(RunFinished(result=result))
         return result
-
-    async def _next(self, step: Ask | AskAgain | AdmitCalls | CallTools | Fail) -> Step:
-        progress = self._progress
-        progress.state = step.state
-        progress.shown.clear()
-        match step:
-            case Ask():
-                return await self._asking.ask()
-            case AdmitCalls():
-                tools = progress.tools
-                return plan_calls(step, tuple([admit(tools, call) for call in step.calls]))
-            case CallTools():
-                return await self._answer(step.calls) or before_request(progress.state)
-            case AskAgain():
-                await progress.tell(OutputRejected(problem=step.problem))
-                return await self._asking.ask()
-            case Fail():
-                raise step.error
 
     async def _first_step(self) -> Step:
         """Answer the calls that waited for this run, if any did, and make ready to ask."""

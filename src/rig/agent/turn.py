@@ -113,7 +113,7 @@ def next_step(state: RunState, reply: Reply, *, tokens: int = 0, cost: float = 0
     return _answer(state, reply)
 
 
-def plan_calls(step: AdmitCalls, admitted: tuple[Admitted, ...]) -> CallTools | Finish:
+def plan_calls(step: AdmitCalls, admitted: Sequence[Admitted]) -> CallTools | Finish:
     """What follows once it is known which calls of a reply can run.
 
     Args:

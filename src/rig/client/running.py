@@ -199,32 +199,36 @@ class RunMixin:
             InvalidRequestError: an argument can't be used; nothing was sent.
             RigError: the run failed; `error.result` holds how far it came.
         """
-        given: dict[str, Any] = {
-            "max_tokens": max_tokens,
-            "model": model,
-            "system": system,
-            "tools": tools,
-            "skills": skills,
-            "preload": preload,
-            "max_iterations": max_iterations,
-            "temperature": temperature,
-            "output": output,
-            "history": history,
-            "budget": budget,
-            "options": options,
-            "on_limit": on_limit,
-            "on_event": on_event,
-            "confirm": confirm,
-            "approve": approve,
-            "deps": deps,
-            "stream": stream,
-            "tool_format": tool_format,
-            "profile": profile,
-            "compaction": compaction,
-        }
         from rig.client import runs  # noqa: PLC0415 a third of rig: a chat needs none of it
 
-        return await runs.run(self, runs.run_request(self, prompt, given))
+        request = runs.run_request(
+            self,
+            prompt,
+            {  # not in a variable, where it would stay as long as the run goes on
+                "max_tokens": max_tokens,
+                "model": model,
+                "system": system,
+                "tools": tools,
+                "skills": skills,
+                "preload": preload,
+                "max_iterations": max_iterations,
+                "temperature": temperature,
+                "output": output,
+                "history": history,
+                "budget": budget,
+                "options": options,
+                "on_limit": on_limit,
+                "on_event": on_event,
+                "confirm": confirm,
+                "approve": approve,
+                "deps": deps,
+                "stream": stream,
+                "tool_format": tool_format,
+                "profile": profile,
+                "compaction": compaction,
+            },
+        )
+        return await runs.run(self, request)
 
     @overload
     def run_stream(
