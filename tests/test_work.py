@@ -4,6 +4,7 @@ The bounds are a quarter above what was counted when they were set: a feature ma
 regex for every key of every reply may not pass unseen. `nox -s bench` measures the same in time.
 """
 
+import gc
 import math
 import sys
 from collections import Counter
@@ -17,6 +18,9 @@ import pytest
 from pydantic_core import to_json
 
 from rig import Client, Message, Reply, TextDelta, ToolCall, Usage, tool
+from rig.agent import answering, asking
+from rig.agent import run as agent_run
+from rig.client.running import RunMixin
 from rig.model import ChatRequest
 from rig.testing import FakeBackend, ScriptedModel, repeat, reply
 from rig.text.salvage import OfferedTool
@@ -267,3 +271,148 @@ async def test_a_request_is_few_calls_and_few_frames_deep_and_opens_no_scope() -
     assert sum(counted[layer] for layer in layers) <= 142
     assert [counted[f"scopes of {layer}"] for layer in layers] == [0, 0, 0]
     assert max(depths) <= 10
+
+
+def answers(rounds: int) -> list[bytes]:
+    """The answers of a model that calls a tool in each round but the last, each one read."""
+    bodies = [
+        to_json({
+            "choices": [
+                {"finish_reason": "tool_calls", "index": 0, "message": {"role": "assistant", "tool_calls": [
+                    {"id": f"c{number}", "type": "function", "function": {
+                        "name": "add", "arguments": f'{{"a": {number}, "b": 2}}'}}]}}
+            ],
+            "model": "m",
+        })
+        for number in range(rounds - 1)
+    ]  # fmt: skip
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
+    return [head % len(body) + body for body in (*bodies, ANSWER)]
+
+
+def running(backend: str, rounds: int) -> int:
+    """The calls of a run of so many rounds, from the keywords to the socket and back."""
+
+    async def run() -> None:
+        async def connect(*_: object, **__: object) -> Connection:
+            return Reads(answers(rounds))
+
+        async with Client("http://model/v1") as client:
+            client._http._route.pool._connect = connect  # type: ignore[attr-defined] # the pool's own
+            result = await client.run(
+                "Add.", model="m", tools=[add], max_tokens=8, max_iterations=rounds
+            )
+            assert result.iterations == rounds
+
+    return calls_of(lambda: anyio.run(run, backend=backend))
+
+
+@pytest.mark.parametrize(("backend", "most"), [("asyncio", 470), ("trio", 520)])
+def test_a_round_passes_few_functions(backend: str, most: int) -> None:
+    """Request, answer and tool, from the keywords of `run` to the socket and back."""
+    assert running(backend, 2) - running(backend, 1) <= most
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_writing_anew_what_was_said_costs_less_than_the_rounds_themselves(backend: str) -> None:
+    """Each request writes its whole history: 32 rounds of it are half as dear again as 32 single ones."""
+    assert running(backend, 32) <= 5.5 * running(backend, 8)
+
+
+@pytest.mark.parametrize(("backend", "most"), [("asyncio", 80), ("trio", 98)])
+def test_one_more_call_of_a_tool_passes_few_functions(backend: str, most: int) -> None:
+    def calling(count: int) -> int:
+        calls = [
+            ToolCall(id=f"c{number}", name="add", arguments=f'{{"a": {number}, "b": 2}}')
+            for number in range(count)
+        ]
+
+        async def run() -> None:
+            model = ScriptedModel(Reply(tool_calls=tuple(calls)), "It is 42.")
+            result = await model.run("Add.", tools=[add], max_tokens=8)
+            assert len(result.tool_calls) == count
+
+        return calls_of(lambda: anyio.run(run, backend=backend))
+
+    assert (calling(17) - calling(1)) / 16 <= most
+
+
+async def test_a_tool_runs_in_the_task_of_its_run() -> None:
+    tasks = []
+
+    @tool
+    async def look() -> str:
+        """Look."""
+        tasks.append(anyio.get_current_task().id)
+        return "found"
+
+    model = ScriptedModel(Reply(tool_calls=(ToolCall(id="a", name="look"),)), "b")
+    await model.run("a", tools=[look], max_tokens=8)
+    assert tasks == [anyio.get_current_task().id]
+
+
+class Silent(RunMixin):
+    """A model that calls a tool, and then says nothing for as long as nobody lets it."""
+
+    default_model = "m"
+
+    def __init__(self) -> None:
+        self.waiting = 0
+        self.go_on = anyio.Event()
+
+    async def complete(self, request: ChatRequest, /) -> Reply:
+        if request.messages[-1].role == "user":
+            return Reply(tool_calls=(ToolCall.made(id="a", name="add", arguments='{"a":1,"b":2}'),))
+        self.waiting += 1
+        await self.go_on.wait()
+        return Reply(text="It is 42.")
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"], indirect=True)
+async def test_a_run_that_waits_keeps_few_objects_alive() -> None:
+    """What a collector of garbage looks through, again and again, where thousands of runs wait."""
+    count, model = 50, Silent()
+
+    async def run() -> None:
+        await model.run("Add.", tools=[add], max_tokens=8)
+
+    async with anyio.create_task_group() as tasks:
+        gc.collect()
+        before = len(gc.get_objects())
+        for _ in range(count):
+            tasks.start_soon(run)
+        await anyio.wait_all_tasks_blocked()
+        assert model.waiting == count
+        kept = (len(gc.get_objects()) - before) / count
+        model.go_on.set()
+    assert kept <= 78
+
+
+async def test_a_run_leaves_no_garbage_for_the_collector() -> None:
+    async def run() -> None:
+        model = ScriptedModel(Reply(tool_calls=(ToolCall(id="a", name="add"),)), "b")
+        await model.run("a", tools=[add], max_tokens=8)
+
+    await run()
+    gc.collect()
+    gc.disable()
+    try:
+        await run()
+        assert gc.collect() <= 0
+    finally:
+        gc.enable()
+
+
+async def test_events_that_nobody_hears_of_are_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    def made(**_: object) -> None:
+        raise AssertionError("nobody listens")
+
+    for module, names in (
+        (answering, ("ToolStarted", "ToolFinished")),
+        (asking, ("RoundStarted", "ReplyReceived")),
+        (agent_run, ("RunFinished",)),
+    ):
+        for name in names:
+            monkeypatch.setattr(module, name, made)
+    model = ScriptedModel(Reply(tool_calls=(ToolCall(id="a", name="add"),)), "b")
+    await model.run("a", tools=[add], max_tokens=8)
