@@ -87,6 +87,15 @@ def docs(session: nox.Session) -> None:
 
 
 @nox.session
+def soak(session: nox.Session) -> None:
+    """Ten thousand runs through a pool in bad weather, for each of some seeds; or of yours: -- 7,8,9."""
+    session.install(".", *group("test"))
+    seeds = ",".join(session.posargs) or "1,2,3"
+    environment = {"RIG_SOAK_RUNS": "10000", "RIG_SOAK_SEED": seeds}
+    session.run("python", "-m", "pytest", "-rP", "tests/gateway/test_soak.py", env=environment)
+
+
+@nox.session
 def fuzz(session: nox.Session) -> None:
     """Fuzz all that reads an endpoint's text; libFuzzer's options after --, such as -runs=5000000."""
     session.install(".", "atheris>=3.0")
