@@ -56,7 +56,7 @@ async def waits_for_what_is_cancelled() -> None:
 
 @ASYNCIO
 async def test_a_cancellation_of_somebody_else_ends_only_the_work() -> None:
-    await apart(waits_for_what_is_cancelled)
+    assert (await apart(waits_for_what_is_cancelled)).value is None
     await anyio.lowlevel.checkpoint()
 
 
@@ -136,6 +136,54 @@ async def test_a_time_out_of_the_works_own_is_its_own_affair() -> None:
 
     assert not (await apart(work)).time_is_up
     await anyio.lowlevel.checkpoint()
+
+
+@ASYNCIO
+@pytest.mark.parametrize("waits", [True, False])
+async def test_a_cancellation_that_is_on_its_way_is_not_the_works(waits: bool) -> None:
+    begun = []
+
+    async def work() -> None:
+        begun.append(True)
+        if waits:
+            await anyio.sleep_forever()
+
+    async def cancels_itself() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await apart(work)
+        raise AssertionError("went on")
+
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.ensure_future(cancels_itself())
+    assert begun == []
+
+
+@ASYNCIO
+@pytest.mark.parametrize("waits", [True, False])
+async def test_work_that_cancels_the_task_it_is_in_is_heard(waits: bool) -> None:
+    async def work() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        if waits:
+            await anyio.sleep_forever()
+
+    async def goes_on() -> None:
+        await apart(work)
+        raise AssertionError("went on")
+
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.ensure_future(goes_on())
+
+
+async def test_what_the_work_returns_is_told() -> None:
+    async def work() -> str:
+        await anyio.lowlevel.checkpoint()
+        return "found"
+
+    assert (await apart(work)).value == "found"
 
 
 @ASYNCIO

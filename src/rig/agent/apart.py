@@ -10,28 +10,32 @@ from contextlib import nullcontext
 from contextvars import copy_context
 from dataclasses import dataclass
 from types import coroutine
-from typing import Any
+from typing import Any, Generic, TypeVar, cast
 
 import anyio
 import anyio.lowlevel
 
+ValueT = TypeVar("ValueT")
+
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(Generic[ValueT]):
     """How work ended.
 
     Attributes:
+        value: what it returned; None where a cancellation ended it.
         duration_s: how long it took.
         time_is_up: it was cancelled for that.
     """
 
+    value: ValueT | None
     duration_s: float
-    time_is_up: bool = False
+    time_is_up: bool
 
 
 async def apart(
-    work: Callable[[], Coroutine[Any, Any, None]], timeout_s: float | None = None
-) -> Ending:
+    work: Callable[[], Coroutine[Any, Any, ValueT]], timeout_s: float | None = None
+) -> Ending[ValueT]:
     """Await something so that no cancellation of somebody else, and nothing it sets, gets out of it.
 
     On asyncio whoever awaits a task that somebody else cancelled is given a cancellation that nobody
@@ -39,20 +43,24 @@ async def apart(
     the work kept it to itself.
 
     Args:
-        work: what to await; it tells by its effects whether it came to its end. Context variables it
-            sets are its own.
+        work: what to await. Context variables it sets are its own.
         timeout_s: seconds after which it is cancelled, None for never.
 
     Raises:
         BaseException: what it raised.
     """
     task = _asyncio_task()
+    if _requests(task):
+        await (
+            anyio.lowlevel.checkpoint()
+        )  # what was asked before and is on its way is not the work's
     clock = anyio.current_time if task is None else task.get_loop().time
     started_s, asked = clock(), _requests(task)
     scope = None if timeout_s is None else anyio.CancelScope(deadline=started_s + timeout_s)
+    value: ValueT | None = None
     with scope or nullcontext():
         try:
-            await _in_context_of_its_own(work())
+            value = await _in_context_of_its_own(work())
         except anyio.get_cancelled_exc_class():
             if task is None or _requests(task) > asked:
                 raise
@@ -60,7 +68,7 @@ async def apart(
         await anyio.lowlevel.checkpoint()  # raises for the scope that asked, if one did
         cancelled = anyio.get_cancelled_exc_class()()
         raise cancelled
-    return Ending(clock() - started_s, scope is not None and scope.cancel_called)
+    return Ending(value, clock() - started_s, scope is not None and scope.cancel_called)
 
 
 def _asyncio_task() -> "asyncio.Task[Any] | None":
@@ -80,7 +88,7 @@ def _requests(task: "asyncio.Task[Any] | None") -> int:
 
 
 @coroutine
-def _in_context_of_its_own(work: Coroutine[Any, Any, None]) -> Generator[Any, Any, None]:
+def _in_context_of_its_own(work: Coroutine[Any, Any, ValueT]) -> Generator[Any, Any, ValueT]:
     """Await a coroutine in a copy of the context, as a new task would."""
     run = copy_context().run
     step: Callable[[Any], Any] = work.send
@@ -88,8 +96,8 @@ def _in_context_of_its_own(work: Coroutine[Any, Any, None]) -> Generator[Any, An
     while True:
         try:
             awaited = run(step, given)
-        except StopIteration:
-            return
+        except StopIteration as end:
+            return cast("ValueT", end.value)
         finally:
             given = None  # an error holds this frame by its traceback: no cycle
         try:

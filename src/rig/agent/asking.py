@@ -164,8 +164,9 @@ class Asking:
             progress.state = with_empty_reply(progress.state, error.usage)
             raise
         finally:
-            event_listener.set(listener)
             run_memory.set(memory)
+            if progress.observed:
+                event_listener.set(listener)
         return Reply(finish_reason="content_filter", refusal=category, model=progress.state.model)
 
     async def _streamed(self, request: ChatRequest) -> Reply:

@@ -134,13 +134,8 @@ async def run_ready(ready: ReadyCall, context: "ToolContext") -> ToolOutcome:
         ToolError: the tool raised a fatal one.
     """
     tool = ready.tool
-    content, is_error = CANCELLED, True
-
-    async def answer() -> None:
-        nonlocal content, is_error
-        content, is_error = await _answer(ready, context)
-
-    ended = await apart(answer, tool.timeout_s)
+    ended = await apart(lambda: _answer(ready, context), tool.timeout_s)
+    content, is_error = ended.value or (CANCELLED, True)
     # A tool may turn its cancellation into an error of its own: the reason is still the time.
     if ended.time_is_up and is_error:
         content, is_error = refusal(_timed_out(tool)), True
