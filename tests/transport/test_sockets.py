@@ -345,10 +345,17 @@ def test_faults_have_reasons(fault: Exception, reason: str) -> None:
     assert sockets._why_no_connection(fault).reason == reason
 
 
+@pytest.mark.parametrize("at_once", [True, False], ids=["connected at once", "connected later"])
 @pytest.mark.parametrize("way", ["plain", "tls", "name", "tls by name"])
 async def test_connecting_can_be_cancelled_at_every_await(
-    way: str, certificates: tuple[ssl.SSLContext, ssl.SSLContext], cancel_at_every_await: Sweep
+    way: str,
+    at_once: bool,
+    certificates: tuple[ssl.SSLContext, ssl.SSLContext],
+    cancel_at_every_await: Sweep,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    if not at_once:
+        monkeypatch.setattr(sockets, "_is_ready", lambda *_, **__: False)
     server, client = certificates if "tls" in way else (None, None)
     host = "localhost" if "name" in way else "127.0.0.1"
     async with FakeBackend(repeat(raw(Hang()))).serve(tls=server) as backend:
@@ -362,7 +369,18 @@ async def test_connecting_can_be_cancelled_at_every_await(
             await backend.wait_until(lambda: backend.connections.open == 0)
 
         awaits = await cancel_at_every_await(operation, check)
-        assert awaits >= 2
+        assert awaits >= (1 if at_once else 2)
+
+
+async def test_a_connection_to_this_machine_is_made_without_watching_its_socket(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def wait_writable(_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(anyio, "wait_writable", wait_writable)
+    with closing(listen()) as listener:
+        await (await connect("127.0.0.1", port_of(listener))).aclose()
 
 
 async def test_a_read_ends_at_its_time_and_the_connection_goes_on() -> None:

@@ -1,10 +1,18 @@
 """The client of one endpoint: requests in, replies out. It awaits; what to send is decided below it."""
 
 import math
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -498,9 +506,9 @@ class Client(RunMixin):
         )
         return await retrying(attempt, self._retry, on_retry=self._on_retry)
 
-    async def _complete(
+    def _complete(
         self, request: ChatRequest, policy: RetryPolicy, tools: Sequence["OfferedTool"] = ()
-    ) -> Reply:
+    ) -> Coroutine[Any, Any, Reply]:
         """One reply.
 
         Args:
@@ -509,22 +517,24 @@ class Client(RunMixin):
             tools: calls of these are read also where they come as text; probes want to know.
         """
         sendable = self._encoded(request)
-        wire = sendable.wire
-        started = now()
+        # No closure: each variable it shares would be an object of every request under way.
+        attempt = partial(self._attempt, sendable, tools, now(), policy)
+        return retrying(attempt, policy, on_retry=self._on_retry, greedy=request.options.greedy)
+
+    async def _attempt(
+        self,
+        sendable: _Sendable,
+        tools: Sequence["OfferedTool"],
+        started: float,
+        policy: RetryPolicy,
+    ) -> Reply:
         until = _until(policy, started)
+        options = sendable.request.options
+        response = await self._exchange(partial(self._post, sendable), until, options)
+        return sendable.wire.decode(response.body, latency_s=now() - started, tools=tools)
 
-        async def attempt() -> Reply:
-            response = await self._exchange(
-                lambda: self._http.post(wire.path, sendable.body, sendable.headers),
-                until,
-                request.options,
-            )
-            latency_s = now() - started
-            return wire.decode(response.body, latency_s=latency_s, tools=tools)
-
-        return await retrying(
-            attempt, policy, on_retry=self._on_retry, greedy=request.options.greedy
-        )
+    def _post(self, sendable: _Sendable) -> Coroutine[Any, Any, Response]:
+        return self._http.post(sendable.wire.path, sendable.body, sendable.headers)
 
     @cached_property
     def _inquiry(self) -> "Inquiry":
@@ -544,13 +554,9 @@ class Client(RunMixin):
 
     async def _send_once(self, request: ChatRequest) -> tuple[bytes, Decode]:
         sendable = self._encoded(request)
-        wire = sendable.wire
-        response = await self._exchange(
-            lambda: self._http.post(wire.path, sendable.body, sendable.headers),
-            _until(RetryPolicy.off(), now()),
-            request.options,
-        )
-        return response.body, wire.decode
+        until = _until(RetryPolicy.off(), now())
+        response = await self._exchange(partial(self._post, sendable), until, request.options)
+        return response.body, sendable.wire.decode
 
     def _encoded(self, request: ChatRequest, *, stream: bool = False) -> _Sendable:
         """The request as it is sent, over the API its model is asked over."""
@@ -654,8 +660,11 @@ class Client(RunMixin):
         Raises:
             RigError: an error status, as its error; or no slot was free in time.
         """
-        async with self._slot(options, until):
+        if self._slots is None:
             response = await send()
+        else:
+            async with self._slot(options, until):
+                response = await send()
         if response.status >= 300:
             error = _fault(response.status, response.headers, response.body)
             raise error

@@ -248,15 +248,24 @@ class ConnectionPool:
         """
         if self._closed:
             raise InvalidRequestError("the client is closed: make requests before closing it")
-        connection = self._idle.take(origin)
-        if connection is None:
-            with anyio.CancelScope(deadline=deadline.at):
-                connection = await self._open(origin, connect_s)
-        if connection is None:
-            raise deadline.error()
+        connection = self._idle.take(origin) or await self._open_by(deadline, origin, connect_s)
         exchange = Exchange(self, origin, connection)
         exchange.deadline = deadline
         return PoolAnswer(exchange, await exchange.ask(head, body))
+
+    async def _open_by(
+        self, deadline: Deadline, origin: Origin, timeout_s: float | None
+    ) -> Connection:
+        """Open a connection before the deadline, which needs no scope where the time-out comes first.
+
+        Raises:
+            RequestTimeoutError: one of them came.
+        """
+        if timeout_s is not None and now() + timeout_s <= deadline.at:
+            return await self._open(origin, timeout_s)
+        with anyio.CancelScope(deadline=deadline.at):
+            return await self._open(origin, timeout_s)
+        raise deadline.error()
 
     async def _open(self, origin: Origin, timeout_s: float | None) -> Connection:
         tls = (self._verify or await _default_tls()) if origin.tls else None
