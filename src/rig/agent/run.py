@@ -159,9 +159,9 @@ class Run(Generic[OutputT]):
         return before_request(progress.state.but(messages=opened(self._request, history)))
 
     def _answer(self, calls: Sequence[Admitted]) -> Awaitable[Fail | None]:
-        from rig.agent.answering import answer  # noqa: PLC0415 of the runs that have tools
+        from rig.agent import answering  # noqa: PLC0415 of the runs that have tools
 
-        return answer(self._progress, calls)
+        return answering.answer(self._progress, calls)
 
     def _decided(self, call: ToolCall) -> Admitted:
         if call.id in self._request.approve:
