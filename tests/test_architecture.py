@@ -118,14 +118,10 @@ def test_every_module_has_a_test_file_of_the_same_name(path: Path) -> None:
     assert (TESTS / TESTED_AS_PART_OF.get(name(path), own)).is_file()
 
 
-ON_ASYNCIO = {"agent/apart.py", "transport/sockets.py"}
-"""What may know asyncio: docs/decisions.md says why."""
-
-
 @pytest.mark.parametrize("path", MODULES, ids=name)
-def test_asyncio_is_imported_where_anyio_can_not_do_and_nowhere_else(path: Path) -> None:
+def test_only_the_socket_file_imports_asyncio(path: Path) -> None:
     used = imports(ast.parse(path.read_text(encoding="utf-8")))
-    assert ("asyncio" in used) == (name(path) in ON_ASYNCIO)
+    assert ("asyncio" in used) == (name(path) == "transport/sockets.py")
     assert not used & {"requests", "aiohttp", "openai", "unittest", "sniffio"}
 
 

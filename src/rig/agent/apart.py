@@ -4,7 +4,6 @@ Such a task, with its group, costs some 40 us (measured), which is more than all
 call of a tool.
 """
 
-import asyncio
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import nullcontext
 from contextvars import copy_context
@@ -14,6 +13,8 @@ from typing import Any, Generic, TypeVar, cast
 
 import anyio
 import anyio.lowlevel
+
+from rig.cancellation import cancel_requests
 
 ValueT = TypeVar("ValueT")
 
@@ -49,42 +50,32 @@ async def apart(
     Raises:
         BaseException: what it raised.
     """
-    task = _asyncio_task()
-    if _requests(task):
-        await (
-            anyio.lowlevel.checkpoint()
-        )  # what was asked before and is on its way is not the work's
-    clock = anyio.current_time if task is None else task.get_loop().time
-    started_s, asked = clock(), _requests(task)
+    asked = cancel_requests()
+    if asked:  # that is on its way, and not the work's
+        await anyio.lowlevel.checkpoint()
+        asked = cancel_requests()
+    started_s = anyio.current_time()
     scope = None if timeout_s is None else anyio.CancelScope(deadline=started_s + timeout_s)
     value: ValueT | None = None
     with scope or nullcontext():
         try:
             value = await _in_context_of_its_own(work())
         except anyio.get_cancelled_exc_class():
-            if task is None or _requests(task) > asked:
+            if not _is_foreign(asked):
                 raise
-    if _requests(task) > asked:
+    if asked is not None and not _is_foreign(asked):
         await anyio.lowlevel.checkpoint()  # raises for the scope that asked, if one did
         cancelled = anyio.get_cancelled_exc_class()()
         raise cancelled
-    return Ending(value, clock() - started_s, scope is not None and scope.cancel_called)
+    return Ending(
+        value, anyio.current_time() - started_s, scope is not None and scope.cancel_called
+    )
 
 
-def _asyncio_task() -> "asyncio.Task[Any] | None":
-    """This task; None on trio, where nobody can be given a cancellation that is not his."""
-    try:
-        return asyncio.current_task()
-    except RuntimeError:
-        return None
-
-
-def _requests(task: "asyncio.Task[Any] | None") -> int:
-    """How often a task was asked to end and did not yet.
-
-    asyncio's contract: whoever asks his own task, to time something out, takes that back (`uncancel`).
-    """
-    return 0 if task is None else task.cancelling()
+def _is_foreign(asked: int | None) -> bool:
+    """Whether a cancellation was asked of somebody else: of this task nobody has asked more than before."""
+    requests = cancel_requests()
+    return asked is not None and requests is not None and requests <= asked
 
 
 @coroutine

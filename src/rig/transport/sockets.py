@@ -27,6 +27,7 @@ from typing import Any, cast
 import anyio
 import anyio.lowlevel
 
+from rig.cancellation import cancel_requests
 from rig.errors import RequestTimeoutError, RigError, UpstreamError
 
 MAX_BUFFERED_BYTES = 256 * 1024
@@ -201,6 +202,18 @@ def now() -> float:
         return anyio.current_time()
     # Where trio is a guest of the loop, nobody's task is under way in it, and trio's clock is meant.
     return anyio.current_time() if asyncio.current_task(loop) is None else loop.time()
+
+
+def _cancel_requests() -> int | None:
+    """What `rig.cancellation` wants to know; no task of asyncio's runs where trio does, also as its guest."""
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        return None
+    return None if task is None else task.cancelling()
+
+
+cancel_requests.counted_by(_cancel_requests)
 
 
 def _why_no_connection(fault: Exception) -> UpstreamError:
