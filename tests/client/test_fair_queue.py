@@ -182,3 +182,91 @@ async def test_a_wait_ends_when_its_time_is_up_and_leaves_no_hole() -> None:
     assert endpoints.queue.waiting == 0
     endpoints.give("a")
     assert endpoints.busy.total() == 0
+
+
+class Clock:
+    """Something that is free at a time, and nobody gives back."""
+
+    def __init__(self, at: float, count: int) -> None:
+        self.at = at
+        self.count = count
+        self.looks = 0
+        self.queue: FairQueue[int] = FairQueue(
+            lambda _: None, load=lambda: Load(slots=0, busy=0), wake=self.wake
+        )
+
+    def wake(self) -> None:
+        while self.count and anyio.current_time() >= self.at and self.queue.offer(self.count):
+            self.count -= 1
+
+    async def look(self) -> float | None:
+        self.looks += 1
+        return self.at if self.count else self.at + 1000
+
+
+@pytest.mark.parametrize("anyio_backend", ["trio-autojump"], indirect=True)
+async def test_what_time_alone_makes_free_goes_to_whose_turn_it_is() -> None:
+    free = Clock(anyio.current_time() + 5, 3)
+    got: list[str] = []
+
+    async def one(name: str, tenant: str) -> None:
+        await free.queue.wait(
+            Waiting(tenant=tenant, again=free.at, look=free.look, until=free.at + 9000)
+        )
+        got.append(name)
+
+    async with anyio.create_task_group() as tasks:
+        for name, tenant in (("a1", "a"), ("a2", "a"), ("a3", "a"), ("b1", "b")):
+            tasks.start_soon(one, name, tenant)
+            await anyio.wait_all_tasks_blocked()
+        await anyio.sleep(6)
+        assert sorted(got) == ["a1", "a2", "b1"]
+        assert free.queue.waiting == 1
+        free.at, free.count = anyio.current_time() + 5, 1
+        free.queue.hurry(free.at)
+        await anyio.sleep(4)
+        assert free.queue.waiting == 1
+        await anyio.sleep(2)
+        assert got[-1] == "a3"
+
+
+@pytest.mark.parametrize("anyio_backend", ["trio-autojump"], indirect=True)
+async def test_being_hurried_while_one_looks_is_not_forgotten() -> None:
+    free = Clock(anyio.current_time() + 5, 0)
+    began = anyio.current_time()
+
+    async def look() -> float | None:
+        if anyio.current_time() < began + 6:
+            free.at, free.count = began + 7, 1
+            free.queue.hurry(free.at)
+        await anyio.lowlevel.checkpoint()
+        return began + 100
+
+    await free.queue.wait(Waiting(again=began + 5, look=look))
+    assert anyio.current_time() == began + 7
+
+
+@pytest.mark.parametrize("anyio_backend", ["trio-autojump"], indirect=True)
+async def test_who_does_not_want_to_wait_any_longer_leaves_the_line() -> None:
+    free = Clock(anyio.current_time() + 5, 0)
+
+    async def look() -> float | None:
+        return None
+
+    with pytest.raises(RequestTimeoutError):
+        await free.queue.wait(Waiting(again=free.at, look=look))
+    assert free.queue.waiting == 0
+
+
+async def test_a_wait_that_is_not_to_be_told_is_not() -> None:
+    free = Clock(anyio.current_time() + 100, 0)
+
+    async def listen(event: object) -> None:
+        raise AssertionError(event)
+
+    event_listener.set(listen)
+    async with anyio.create_task_group() as tasks:
+        who: Waiting[int] = Waiting(told=lambda: False)
+        tasks.start_soon(free.queue.wait, who)
+        await settle()
+        assert free.queue.offer(1)

@@ -1,6 +1,7 @@
 """How long a request waits, for what, and what it costs: in virtual time, without sockets."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -13,6 +14,7 @@ from rig import (
     Endpoint,
     EndpointWait,
     FailedOver,
+    InputTooLargeError,
     Message,
     Pool,
     PoolPolicy,
@@ -22,6 +24,8 @@ from rig import (
     RunEvent,
     ServerError,
     SlotWait,
+    UnauthorizedError,
+    UpstreamError,
 )
 from rig.testing import (
     Answer,
@@ -29,6 +33,8 @@ from rig.testing import (
     Hang,
     Pause,
     ReceivedRequest,
+    Reset,
+    answer,
     faults,
     raw,
     repeat,
@@ -239,3 +245,142 @@ async def test_wherever_a_call_is_cancelled_nothing_is_counted_any_more(at: int)
             tasks.start_soon(ask, pool.stream)
     assert [status.in_flight for status in pool.endpoints] == [0, 0]
     assert pool._floors.get().queue.waiting == 0
+
+
+async def test_who_waits_for_a_slot_goes_on_when_a_pause_that_began_meanwhile_is_over() -> None:
+    backend = FakeBackend(raw(Pause(3), Reset()), repeat(reply("ok")))
+    pool = pool_of(
+        backend, slots=1, policy=PoolPolicy(failures=1), retry=RetryPolicy(max_tries=1, jitter=0)
+    )
+    ends: list[tuple[str, float]] = []
+
+    async def ask() -> None:
+        try:
+            await pool.complete(HELLO)
+        except UpstreamError:
+            ends.append(("broken", anyio.current_time() - began))
+        else:
+            ends.append(("ok", anyio.current_time() - began))
+
+    began = anyio.current_time()
+    async with anyio.create_task_group() as tasks:
+        for _ in range(3):
+            tasks.start_soon(ask)
+    assert ends == [("broken", 3), ("ok", pytest.approx(8)), ("ok", pytest.approx(8))]
+
+
+async def test_those_who_wait_keep_their_places_over_a_pause() -> None:
+    order: list[str] = []
+
+    def loads(request: ReceivedRequest) -> Answer:
+        order.append(request.json["messages"][0]["content"])
+        return raw(Pause(1), *faults.loading().steps) if len(order) == 1 else slow(1)
+
+    pool = pool_of(FakeBackend(repeat(loads)), slots=1)
+
+    async def ask(name: str) -> None:
+        await pool.complete(replace(HELLO, messages=(Message(role="user", content=name),)))
+
+    async with anyio.create_task_group() as tasks:
+        for name in "abcdefgh":
+            tasks.start_soon(ask, name)
+            await anyio.wait_all_tasks_blocked()
+        await anyio.sleep(2)
+        tasks.start_soon(ask, "z")
+    assert "".join(order) == "abcdefghaz"
+
+
+async def test_a_server_that_lists_its_models_and_never_answers_takes_one_request_at_a_time() -> (
+    None
+):
+    def hangs(request: ReceivedRequest) -> Answer:
+        return answer(200, {"data": []}) if request.method == "GET" else faults.hang()
+
+    backends = [FakeBackend(repeat(hangs)), FakeBackend(repeat(slow(1)))]
+    pool = pool_of(*backends)
+    late = 0
+
+    async def ask() -> None:
+        nonlocal late
+        began = anyio.current_time()
+        assert (await pool.complete(HELLO)).text == "ok"
+        late += anyio.current_time() - began > 100
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(600):
+            tasks.start_soon(ask)
+            await anyio.sleep(1)
+    assert late <= 3  # the first, and one behind each pause
+
+
+async def test_a_pause_that_was_asked_for_outlasts_the_answers_to_older_requests() -> None:
+    times: list[float] = []
+
+    def limits(_: ReceivedRequest) -> Answer:
+        times.append(anyio.current_time() - began)
+        return (slow(3), faults.rate_limited(20), reply("ok"), reply("ok"))[len(times) - 1]
+
+    pool = pool_of(FakeBackend(repeat(limits)))
+    began = anyio.current_time()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(pool.complete, HELLO)
+        await anyio.sleep(1)
+        tasks.start_soon(pool.complete, HELLO)
+        await anyio.sleep(4)
+        tasks.start_soon(pool.complete, HELLO)
+    assert times == pytest.approx([0, 1, 21, 21])
+
+
+async def test_an_error_says_which_of_several_endpoints_it_comes_from() -> None:
+    backends = [
+        FakeBackend(repeat(faults.server_error(503))),
+        FakeBackend(repeat(faults.error(401, "no", "x"))),
+    ]
+    pool = pool_of(*backends)
+    with pytest.raises(UnauthorizedError) as caught:
+        await pool.complete(HELLO)
+    assert caught.value.message.startswith("b: ")
+    assert "at a, b" in caught.value.message
+    with pytest.raises(UnauthorizedError) as caught:
+        await pool_of(backends[1]).complete(HELLO)
+    assert not caught.value.message.startswith("a: ")  # there is but one
+
+
+async def test_an_account_without_quota_is_called_so_while_it_rests() -> None:
+    pool = pool_of(FakeBackend(repeat(faults.error(429, "no", "insufficient_quota"))))
+    with pytest.raises(RateLimitedError):
+        await pool.complete(HELLO)
+    with pytest.raises(UpstreamError) as caught:
+        await replaced(pool, RetryPolicy(budget_s=10)).complete(HELLO)
+    assert "a is cooling (quota) for 300 s more" in caught.value.message
+
+
+async def test_questions_ahead_of_a_request_are_no_requests() -> None:
+    backends = [FakeBackend(repeat(faults.hang())), FakeBackend(repeat(reply("ok")))]
+    pool = pool_of(*backends)
+    for _ in range(4):
+        await pool.complete(HELLO)
+        await anyio.sleep(30)
+    assert (pool.endpoints[0].requests, pool.endpoints[0].errors) == (1, 1)
+    assert len(backends[0].requests) == 4
+
+
+async def test_the_window_of_one_model_is_not_that_of_another() -> None:
+    def overflows(request: ReceivedRequest) -> Answer:
+        if request.method != "POST" or not request.target.endswith("/chat/completions"):
+            return answer(404, {})
+        if request.json["model"] == "big":
+            return reply("ok")
+        return faults.error(400, "maximum context length is 4096 tokens", "x")
+
+    pool = pool_of(FakeBackend(repeat(overflows)))
+    with pytest.raises(InputTooLargeError):
+        await pool.complete(replace(HELLO, model="small"))
+    assert await pool.context_window("small") == 4096
+    assert await pool.context_window("big") is None
+
+
+def replaced(pool: Pool, retry: RetryPolicy) -> Pool:
+    """The same pool, in a hurry."""
+    pool._retry = retry
+    return pool

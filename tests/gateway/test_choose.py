@@ -23,8 +23,10 @@ CASES: dict[str, tuple[list[Candidate], int | None, Choice]] = {
     "priority before latency": (
         [one(0, latency_s=0.5), one(1, latency_s=0.2, priority=1)], None, Ask(index=0),
     ),
-    "an unknown latency is no worse": ([one(0), one(1, latency_s=0.2)], None, Ask(index=0)),
-    "and no better": ([one(0, latency_s=0.2), one(1)], None, Ask(index=0)),
+    "an unknown latency is better than a model's": ([one(0, latency_s=0.2), one(1)], None, Ask(index=1)),
+    "wherever it stands": ([one(0), one(1, latency_s=0.2)], None, Ask(index=0)),
+    "but not than what is ready": ([one(0, latency_s=0.002), one(1)], None, Ask(index=0)),
+    "nor than a better priority": ([one(0, latency_s=9.0), one(1, priority=1)], None, Ask(index=0)),
     "what failed this request comes last": ([one(0, failures=1), one(1, in_flight=9)], None, Ask(index=1)),
     "without the model it is not asked": ([one(0, has_model=False), one(1)], None, Ask(index=1)),
     "nor when it is excluded": ([one(0, excluded="silent"), one(1)], None, Ask(index=1)),
@@ -32,6 +34,13 @@ CASES: dict[str, tuple[list[Candidate], int | None, Choice]] = {
     "nor in its pause": ([one(0, resting=True, ready_at=101), one(1)], None, Ask(index=1)),
     "a pause that is over makes a test": (
         [one(0, resting=True, ready_at=99), one(1)], None, Ask(index=0, trial=True),
+    ),
+    "while that goes on, others go elsewhere": (
+        [one(0, resting=True, tried=True, ready_at=99), one(1, in_flight=9, priority=3)], None, Ask(index=1),
+    ),
+    "or there too, where nobody else is": (
+        [one(0, resting=True, tried=True, ready_at=99), one(1, resting=True, ready_at=101)], None,
+        Ask(index=0, trial=True),
     ),
     "not where a better priority is well": (
         [one(0), one(1, resting=True, ready_at=99, priority=1)], None, Ask(index=0),

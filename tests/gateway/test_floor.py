@@ -5,6 +5,7 @@ import anyio
 from rig import Client, Endpoint, PoolPolicy
 from rig.client.fair_queue import Waiting
 from rig.gateway.floor import Floor, Seat
+from rig.gateway.health import Health
 from rig.gateway.line import Line
 
 URL = "http://127.0.0.1:1"
@@ -86,3 +87,54 @@ async def test_a_seat_handed_to_who_was_cancelled_in_that_moment_is_left() -> No
         seat.leave()
         tasks.cancel_scope.cancel()
     assert one.lines[0].in_flight == 0
+
+
+async def test_only_an_endpoint_that_was_not_free_is_offered() -> None:
+    asked = 0
+    both = floor(1, None)
+    both.sit(0)
+
+    def accepts(seat: Seat) -> bool:
+        nonlocal asked
+        asked += 1
+        return seat.line.index == 0
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(10):
+            who: Waiting[Seat] = Waiting(accepts=accepts)
+            tasks.start_soon(both.queue.wait, who)
+        await anyio.wait_all_tasks_blocked()
+        for _ in range(100):
+            both.sit(1).leave()
+        assert asked == 0
+        both.changed()  # what it is of use for may be another
+        assert asked == 10
+        assert [line.in_flight for line in both.lines] == [1, 0]
+        tasks.cancel_scope.cancel()
+
+
+async def test_what_time_has_made_free_is_offered_once_by_turn() -> None:
+    one = floor(None)
+    line = one.lines[0]
+    line.become(Health(state="down", until=anyio.current_time() + 100), 0)
+    given: list[int] = []
+
+    async def wait(number: int) -> None:
+        given.append(number)
+        who: Waiting[Seat] = Waiting()
+        assert (await one.queue.wait(who)).trial
+        given.append(-number)
+
+    async with anyio.create_task_group() as tasks:
+        for number in (1, 2):
+            tasks.start_soon(wait, number)
+            await anyio.wait_all_tasks_blocked()
+        one.wake()
+        assert one.queue.waiting == 2
+        line.health = Health(state="down", until=0.0)
+        one.wake()
+        one.wake()  # one tries it, the other waits for how that ends
+        await anyio.wait_all_tasks_blocked()
+        assert given == [1, 2, -1]
+        tasks.cancel_scope.cancel()
+    assert line.in_flight == 1

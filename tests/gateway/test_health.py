@@ -153,3 +153,26 @@ def test_latency_is_an_average_that_follows_the_newest() -> None:
     assert health.latency_s is not None
     assert 1.8 < health.latency_s < 2
     assert answered(health).latency_s == health.latency_s
+
+
+def test_the_answer_to_an_older_request_does_not_end_a_pause_that_was_asked_for() -> None:
+    limited = after(HEALTHY, asking(RateLimitedError("", status=429), 7))
+    older = answered(limited, 0.5, sent_at=NOW - 1)
+    assert older == replace(limited, latency_s=0.5)
+    assert answered(limited, 0.5, complete=False, sent_at=NOW - 1) == older
+    assert answered(limited, 0.5, sent_at=NOW + 7) == Health(state="healthy", latency_s=0.5)
+
+
+@pytest.mark.parametrize("error", [LIMITED, LOADING, REFUSED, SILENT])
+def test_but_any_other(error: RigError) -> None:
+    assert answered(after(HEALTHY, error), sent_at=NOW - 1) == Health(state="healthy")
+
+
+def test_a_longer_pause_that_is_asked_for_later_is_kept_too() -> None:
+    short = after(HEALTHY, LIMITED)
+    long = after(short, asking(RateLimitedError("", status=429), 7), NOW + 0.1)
+    assert long.until == pytest.approx(NOW + 7.1)
+    assert (long.state, long.rests) == ("busy", 1)
+    shorter = after(long, asking(RateLimitedError("", status=429), 1), NOW + 0.2)
+    assert shorter == long
+    assert answered(long, sent_at=NOW) == long

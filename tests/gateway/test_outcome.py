@@ -4,11 +4,13 @@ import pytest
 
 from rig import (
     Backpressure,
+    EndpointStatus,
     ModelNotFoundError,
     RateLimitedError,
     RetryEvent,
     RigError,
     ServerError,
+    UnauthorizedError,
     UpstreamError,
     is_transient,
 )
@@ -77,6 +79,15 @@ def test_the_error_of_many_says_how_many_and_where_and_keeps_the_rest() -> None:
     assert error.message == "busy"
 
 
+def test_the_error_of_one_endpoint_of_several_says_which() -> None:
+    error = UnauthorizedError("check the API key", status=401, detail="bad key")
+    one = final_error(error, attempts=1, asked=["a"], name="a")
+    assert (one.message, one.status, one.detail) == ("a: check the API key", 401, "bad key")
+    many = final_error(error, attempts=2, asked=["b", "a"], name="a")
+    assert many.message == "a: check the API key; gave up after 2 attempts at b, a"
+    assert error.message == "check the API key"
+
+
 def test_a_model_nobody_has_is_not_found() -> None:
     for reason in ("missing_model", "excluded"):
         error = nobody_error(Nobody(reason=reason))
@@ -85,6 +96,7 @@ def test_a_model_nobody_has_is_not_found() -> None:
 
 
 def test_a_pool_of_which_nobody_can_be_asked_may_come_back() -> None:
-    error = no_endpoint_error([("gpu", "down")])
-    assert "gpu is down" in error.message
+    resting = EndpointStatus(name="gpu", state="cooling", reason="quota", pause_s=287.4)
+    error = no_endpoint_error([resting, EndpointStatus(name="cpu", state="down")])
+    assert "gpu is cooling (quota) for 287 s more, cpu is down" in error.message
     assert is_transient(error)

@@ -2,10 +2,11 @@
 
 What is given back goes straight to whose turn it is, so nobody can slip in between. Whoever is
 cancelled while it waits is taken out; if it was given something in that very moment, it is passed on.
+Where time alone makes something free, whoever waits looks again then, and keeps its place in line.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -30,6 +31,9 @@ class Waiting(Generic[GrantT]):
         endpoint: a name for events, where it is known what is waited for.
         accepts: what it can use; anything where None. It must not raise.
         until: when it gives up, on the event loop's clock.
+        again: when it looks whether time has changed anything.
+        look: asked then: when to look again, None where it does not want to wait any longer.
+        told: whether the run is told of its turn now; it is where None.
     """
 
     tenant: str = ""
@@ -37,6 +41,9 @@ class Waiting(Generic[GrantT]):
     endpoint: str = ""
     accepts: Accepts[GrantT] | None = None
     until: float = math.inf
+    again: float = math.inf
+    look: Callable[[], Awaitable[float | None]] | None = None
+    told: Callable[[], bool] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +67,8 @@ class FairQueue(Generic[GrantT]):
         give: takes back what was handed over to a request that was cancelled in the same moment.
         load: for events: how many there are and how many are in use.
         name: for events: the name of the endpoint something belongs to.
+        wake: called when somebody looks again: offers what has become free by time alone, so that it
+            goes to whose turn it is and not to who looks first.
     """
 
     def __init__(
@@ -68,10 +77,12 @@ class FairQueue(Generic[GrantT]):
         *,
         load: Callable[[], Load],
         name: Callable[[GrantT], str] | None = None,
+        wake: Callable[[], None] | None = None,
     ) -> None:
         self._give = give
         self._load = load
         self._name = name
+        self._wake = wake
         self._turns: Turns[_Waiter[GrantT]] = Turns()
         self._positions: Positions[Place[_Waiter[GrantT]]] = Positions(self._position)
 
@@ -98,6 +109,15 @@ class FairQueue(Generic[GrantT]):
         self._moved()
         return True
 
+    def hurry(self, at: float) -> None:
+        """Let all who wait look again by then: something will be free. O(waiting).
+
+        Args:
+            at: when, on the event loop's clock.
+        """
+        for waiter in self._turns:
+            waiter.hurry(at)
+
     async def wait(self, who: Waiting[GrantT]) -> GrantT:
         """Wait until something is handed over, and tell the run's listener how that goes.
 
@@ -108,7 +128,8 @@ class FairQueue(Generic[GrantT]):
             What was offered; the caller has to give it back to the owner.
 
         Raises:
-            RequestTimeoutError: nothing was until `who.until`; the reason is queue.
+            RequestTimeoutError: nothing was until `who.until`, or until it would not wait; the reason is
+                queue.
             BaseException: it was cancelled, or the listener failed.
         """
         waiter = _Waiter(who)
@@ -130,19 +151,35 @@ class FairQueue(Generic[GrantT]):
             RequestTimeoutError: it was not in time.
         """
         waiter, listener = place.item, event_listener.get()
+        news, told = True, False
         began = anyio.current_time()
-        while not waiter.grants:  # bounded: woken once for each halving of its position
-            if listener is not None:
+        while not waiter.grants:  # bounded: once for each halving of its position, and each look
+            if listener is not None and news and waiter.is_told():
+                told = True
                 await listener(self._event(place, began))
-            if not await waiter.woken():
+            news = await waiter.woken()
+            if not news and not await self._goes_on(waiter):
                 raise RequestTimeoutError(
                     "no slot was free in time: allow more of them, or a longer wait with"
                     " RetryPolicy(budget_s=...)",
                     reason="queue",
                 )
-        if listener is not None:
+        if listener is not None and told:
             await listener(self._event(place, began))
         return waiter.grants[0]
+
+    async def _goes_on(self, waiter: "_Waiter[GrantT]") -> bool:
+        """It is time to look again, or to give up: whether somebody waits on, or has what it waited for."""
+        if self._wake is not None:
+            self._wake()
+        look = waiter.who.look
+        if not waiter.grants and look is not None and anyio.current_time() < waiter.who.until:
+            waiter.again = math.inf  # first, so that being hurried while it looks is not forgotten
+            again = await look()
+            if again is not None:
+                waiter.hurry(again)
+                return True
+        return bool(waiter.grants)
 
     def _event(self, place: "Place[_Waiter[GrantT]]", began: float) -> SlotWait:
         """What is to be told now; that it is under way to be told is noted."""
@@ -181,18 +218,25 @@ class _Waiter(Generic[GrantT]):
     Attributes:
         who: what it says of itself.
         grants: what was handed over, as soon as it was.
+        again: when it looks again.
     """
 
-    __slots__ = ("_news", "grants", "who")
+    __slots__ = ("_news", "_sleep", "again", "grants", "who")
 
     def __init__(self, who: Waiting[GrantT]) -> None:
         self.who = who
         self.grants: list[GrantT] = []
+        self.again = who.again
         self._news = anyio.Event()
+        self._sleep: anyio.CancelScope | None = None
 
     def accepts(self, grant: GrantT) -> bool:
         accepts = self.who.accepts
         return accepts is None or accepts(grant)
+
+    def is_told(self) -> bool:
+        told = self.who.told
+        return told is None or told()
 
     def take(self, grant: GrantT) -> None:
         self.grants.append(grant)
@@ -201,10 +245,17 @@ class _Waiter(Generic[GrantT]):
     def wake(self) -> None:
         self._news.set()
 
+    def hurry(self, at: float) -> None:
+        """Look again by then."""
+        self.again = min(self.again, at)
+        if self._sleep is not None:
+            self._sleep.deadline = min(self._sleep.deadline, at)
+
     async def woken(self) -> bool:
-        """Sleep until there is news; False when its time is up."""
-        with anyio.CancelScope(deadline=self.who.until):
+        """Sleep until there is news; False when it is time to look again, or its time is up."""
+        with anyio.CancelScope(deadline=min(self.again, self.who.until)) as self._sleep:
             await self._news.wait()
+        self._sleep = None
         if self._news.is_set():
             if not self.grants:
                 self._news = anyio.Event()

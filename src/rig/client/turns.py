@@ -7,7 +7,7 @@ or comes back, stands last in the ring. Interactive requests go before batch req
 """
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final, Generic, TypeVar
 
 from rig.model import Priority
@@ -44,7 +44,7 @@ class Place(Generic[ItemT]):
 
 
 class Turns(Generic[ItemT]):
-    """Items that wait, and whose turn it is. Every method is O(1), but for what a predicate skips."""
+    """Items that wait, and whose turn it is. Methods are O(1), but for what a predicate skips."""
 
     def __init__(self) -> None:
         self._interactive: _Ring[ItemT] = _Ring()
@@ -53,6 +53,11 @@ class Turns(Generic[ItemT]):
 
     def __len__(self) -> int:
         return len(self._interactive) + len(self._batch)
+
+    def __iter__(self) -> Iterator[ItemT]:
+        """All that wait, in no order that matters."""
+        for ring in (self._interactive, self._batch):
+            yield from ring
 
     def join(
         self, item: ItemT, tenant: str = "", priority: Priority = "interactive"
@@ -158,6 +163,11 @@ class _Ring(Generic[ItemT]):
 
     def __len__(self) -> int:
         return self._waiting
+
+    def __iter__(self) -> Iterator[ItemT]:
+        for line in self._lines.values():
+            for place in line.places:
+                yield place.item
 
     def join(self, place: Place[ItemT]) -> None:
         line = self._lines.get(place.tenant)

@@ -25,7 +25,6 @@ from rig.events import (
     EndpointWait,
     FailedOver,
     RunEvent,
-    event_listener,
 )
 from rig.gateway.choose import Ask, Candidate, Choice, Nobody, WaitUntil, choose
 from rig.gateway.failover import Again, GiveUp, Situation, next_attempt
@@ -102,6 +101,7 @@ class Call:
         self._restarts = 0
         self._stay: int | None = None
         self._overflowed: int | None = None
+        self._pausing = False
         self._believed = True
         self._told = 0
         self._asked: dict[str, None] = {}
@@ -131,6 +131,7 @@ class Call:
             RigError: nobody can answer, or not in time.
         """
         while True:  # bounded: by the budget, and by the number of endpoints
+            self._floor.wake()  # nobody goes ahead of those who wait
             choice = self._choose()
             if isinstance(choice, Ask):
                 seat: Seat | None = self._floor.sit(choice.index)
@@ -142,18 +143,22 @@ class Call:
                 self._stay = None
                 return seat
 
-    def failed_at(self, line: Line, error: RigError, *, trial: bool = False) -> Failure:
+    def failed_at(
+        self, line: Line, error: RigError, *, trial: bool = False, counts: bool = True
+    ) -> Failure:
         """Note that a request failed, before its seat is left, so that whoever is next knows.
 
         Args:
             line: the endpoint.
             error: the failure.
             trial: it tried an endpoint that had been left alone.
+            counts: it is one of the requests that are counted.
         """
         fault = fault_of(error)
-        line.errors += fault != "ours"
+        line.errors += counts and fault != "ours"
         if fault == "overflow":
             self._learn_window(line, error)
+        before = line.health
         event = line.failed(
             error,
             fault,
@@ -163,6 +168,8 @@ class Call:
             retry=self._retry,
             random=_random(),
         )
+        if line.health is not before:
+            self._floor.paused(line)
         return Failure(
             index=line.index, name=line.name, error=error, fault=fault, event=event, trial=trial
         )
@@ -181,11 +188,11 @@ class Call:
             What is to be told, None for nothing.
         """
         latency_s = None if since is None else anyio.current_time() - since
-        event = line.answered(latency_s, complete=complete)
+        event = line.answered(latency_s, complete=complete, sent_at=self.last_sent)
         if self._errand.conversation is not None:
             self._floor.affinity.learn(self._errand.conversation, line.index)
         if event is not None:
-            self._floor.offer()
+            self._floor.offer(line)
         return event
 
     def sent_to(self, line: Line) -> float:
@@ -245,7 +252,7 @@ class Call:
         )
         self._restarts += begun
         if isinstance(decision, GiveUp):
-            raise self._last_error(failure.error)
+            raise self._last_error(failure)
         self._visits[failure.index] = decision.visit
         if isinstance(decision, Again):
             self._stay = failure.index
@@ -275,8 +282,10 @@ class Call:
     def _learn_window(self, line: Line, error: RigError) -> None:
         """The prompt does not fit an endpoint: what is known of its window, and of the prompt."""
         told = error if isinstance(error, InputTooLargeError) else InputTooLargeError("")
-        line.window = line.window or told.context_tokens
-        needed = line.window or told.prompt_tokens or 0
+        model = self._errand.model
+        if line.window(model) is None:
+            line.learn_window(model, told.context_tokens)
+        needed = line.window(model) or told.prompt_tokens or 0
         self._overflowed = max(self._overflowed or 0, needed)
 
     # Where to
@@ -315,47 +324,64 @@ class Call:
         """Why the request must not go there, beside what happened there; "" when it may."""
         if not self._errand.tags.issubset(line.endpoint.tags):
             return "tags"
-        if self._overflowed is not None and (line.window or 0) <= self._overflowed:
-            return "window"
+        if self._overflowed is not None:
+            window = line.window(self._errand.model) or 0
+            if window <= self._overflowed:
+                return "window"
         budget_s = self._retry.budget_s
         spent = budget_s is not None and now - self.began > budget_s
         return "budget" if spent and self._visits[line.index].failures else ""
 
     async def _wait(self, choice: WaitUntil) -> Seat | None:
-        """Wait for a seat, at most until it is to be looked again; None when there is none yet.
+        """Wait for a seat, in one place of the line, whatever stands in the way; None where nothing does.
 
         Raises:
             RigError: none comes within the budget.
         """
         budget_s = self._retry.budget_s
         deadline = math.inf if budget_s is None else self.began + budget_s
-        resting = choice.reason == "resting"
-        if resting and choice.at > deadline:
+        if choice.reason == "resting" and choice.at > deadline:
             raise self._out_of_time()
-        if resting:
-            await self._tell(self._waiting_event(choice.at))
-        listener = event_listener.set(None) if resting else None  # no slot is waited for
-        seat: Seat | None = None
+
+        async def look() -> float | None:
+            return await self._again(deadline)
+
+        again = await look()
+        if again is None:
+            return None
         try:
-            seat = await self._floor.queue.wait(
+            return await self._floor.queue.wait(
                 Waiting(
                     tenant=self._errand.tenant,
                     priority=self._errand.priority,
                     accepts=self._accepts,
-                    until=min(choice.at, deadline),
+                    until=deadline,
+                    again=again,
+                    look=look,
+                    told=lambda: not self._pausing,
                 )
             )
         except RequestTimeoutError as error:
             late = error
-        else:
-            return seat
-        finally:
-            if listener is not None:
-                event_listener.reset(listener)
         if anyio.current_time() >= deadline:
             late.attempts = self.attempts
-            raise self._out_of_time() if self._failure or resting else late
+            raise self._out_of_time() if self._failure or self._pausing else late
         return None
+
+    async def _again(self, deadline: float) -> float | None:
+        """When whoever waits is to look again; None where it has nothing to wait for, or not in time."""
+        at = self._waits_until(deadline)
+        if at is not None and self._pausing:
+            await self._tell(self._waiting_event(at))
+            at = self._waits_until(deadline)  # telling takes as long as the listener likes
+        return at
+
+    def _waits_until(self, deadline: float) -> float | None:
+        choice = self._choose()
+        if not isinstance(choice, WaitUntil):
+            return None
+        self._pausing = choice.reason == "resting"
+        return None if self._pausing and choice.at > deadline else choice.at
 
     def _accepts(self, seat: Seat) -> bool:
         now = anyio.current_time()
@@ -396,7 +422,7 @@ class Call:
         silent = outcome or RequestTimeoutError(
             "the endpoint was still silent when it was asked for its models", reason="probe"
         )
-        return self.failed_at(line, silent)
+        return self.failed_at(line, silent, counts=False)
 
     # What is told, and what is raised
 
@@ -426,19 +452,21 @@ class Call:
 
     def _error_of(self, nobody: Nobody) -> RigError:
         failure = self._failure
-        return nobody_error(nobody) if failure is None else self._last_error(failure.error)
+        return nobody_error(nobody) if failure is None else self._last_error(failure)
 
     def _out_of_time(self) -> RigError:
         """None of the endpoints can be asked within the budget."""
         if self._failure is not None:
-            return self._last_error(self._failure.error)
-        states: list[tuple[str, EndpointState]] = [
-            (line.name, line.health.state) for line in self._floor.lines
-        ]
-        return self._last_error(no_endpoint_error(states))
+            return self._last_error(self._failure)
+        now = anyio.current_time()
+        error = no_endpoint_error(line.status(now) for line in self._floor.lines)
+        error.attempts = self.attempts
+        return error
 
-    def _last_error(self, error: RigError) -> RigError:
-        return final_error(error, attempts=self.attempts, asked=self._asked)
+    def _last_error(self, failure: Failure) -> RigError:
+        alone = len(self._floor.lines) == 1 or failure.fault == "ours"
+        name = "" if alone else failure.name
+        return final_error(failure.error, attempts=self.attempts, asked=self._asked, name=name)
 
 
 def _may_come(candidate: Candidate, now: float) -> bool:

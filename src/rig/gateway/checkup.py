@@ -71,7 +71,10 @@ async def check(line: Line, policy: PoolPolicy, retry: RetryPolicy) -> list[Endp
     if error is None or fault_of(error) not in _GONE:
         with anyio.move_on_after(CHECK_S):
             occupancy = await line.client.occupancy()
-            line.window = line.window or await line.client.context_window()
+            names = tuple(line.endpoint.names or ())
+            model = names[0] if len(names) == 1 else ""
+            if line.window(model) is None:
+                line.learn_window(model, await line.client.context_window(line.model_there(model)))
     if occupancy is not None:
         events.append(_occupied(line, occupancy, policy))
     return [each for each in events if each is not None]

@@ -2,14 +2,19 @@
 
 The order is: what did not fail this request before; fewer requests under way; priority; latency; the order
 they were given in. Two things go before it: an endpoint that is to be tried again after a pause, by one
-request, where no better priority is at hand, since it would never be found healthy otherwise; and the
-endpoint whose cache holds the conversation, while it is not much busier than the least busy one.
+request, where no better priority is at hand, since it would never be found healthy otherwise (while that
+request is under way, others go there only if there is nobody else); and the endpoint whose cache holds the conversation, while it is not much busier than the least busy one.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
+
+UNMEASURED_S: Final = 0.05
+"""Seconds in which an endpoint that has not answered yet is taken to begin: quicker than models at work,
+whose first token takes a few tenths of a second, so that it is found out once; slower than anything that
+has its answers ready, so that the order given decides there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +25,7 @@ class Candidate:
         index: its place in the pool.
         ready_at: when it may be asked, on the event loop's clock.
         resting: it was left alone for a while: the next request tries it.
+        tried: one is trying it.
         in_flight: requests it is answering.
         slots: how many it may at a time, None for no bound.
         priority: lower goes first.
@@ -32,6 +38,7 @@ class Candidate:
     index: int
     ready_at: float = 0.0
     resting: bool = False
+    tried: bool = False
     in_flight: int = 0
     slots: int | None = None
     priority: int = 0
@@ -113,13 +120,14 @@ def _best(free: Sequence[Candidate], prefer: int | None, max_imbalance: int | No
     trials = [
         each
         for each in free
-        if each.resting and each.failures == fewest_failures and each.priority <= priority
+        if each.resting
+        and not each.tried
+        and each.failures == fewest_failures
+        and each.priority <= priority
     ]
-    quickest_s = min((each.latency_s for each in free if each.latency_s is not None), default=0.0)
 
     def rank(each: Candidate) -> tuple[int, bool, int, int, float, int]:
-        # An unknown latency is no worse than the best: the order given then decides.
-        latency_s = quickest_s if each.latency_s is None else each.latency_s
+        latency_s = UNMEASURED_S if each.latency_s is None else each.latency_s
         # Beside one that is well, one that was left alone comes last.
         return each.failures, each.resting, each.in_flight, each.priority, latency_s, each.index
 

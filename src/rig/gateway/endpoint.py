@@ -88,7 +88,7 @@ class EndpointStatus:
         latency_s: average seconds until its answers begin, None before the first.
         models: what it has, as declared or as it said when it was asked; None when not known.
         missing: models it said it has not got.
-        context_tokens: its window, None when not known.
+        context_tokens: its window, None when not known; the smallest of its models where several are.
         priority: as given.
         tags: as given.
     """

@@ -57,7 +57,7 @@ class Situation:
         visit: of the endpoint that failed, before this.
         health: of that endpoint, after this.
         now: the event loop's clock.
-        elapsed_s: seconds since the call began, waits for slots left out.
+        elapsed_s: seconds since the call began, waits for slots included.
         attempts: requests in all, this one included.
         trial: it tried an endpoint that had been left alone.
         begun: something of the reply had been handed out.

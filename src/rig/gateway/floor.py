@@ -38,7 +38,7 @@ class Seat:
         if self._held:
             self._held = False
             self.line.give(trial=self.trial)
-            self._floor.offer()
+            self._floor.offer(self.line)
 
     def __enter__(self) -> Self:
         return self
@@ -64,7 +64,7 @@ class Floor:
         self.lines = lines
         self.affinity = Affinity()
         self.queue: FairQueue[Seat] = FairQueue(
-            Seat.leave, load=self._load, name=lambda seat: seat.line.name
+            Seat.leave, load=self._load, name=lambda seat: seat.line.name, wake=self.wake
         )
         self._policy = policy
 
@@ -75,33 +75,52 @@ class Floor:
             index: the endpoint.
         """
         line = self.lines[index]
-        trial = line.take(anyio.current_time(), self._policy.probe_s)
-        return Seat(self, line, trial=trial)
+        return Seat(self, line, trial=line.take(anyio.current_time(), self._policy))
 
-    def offer(self) -> None:
-        """Give what is free to those who wait, as far as they can use it.
+    def offer(self, line: Line) -> None:
+        """Give what is free at an endpoint to those who wait, as far as they can use it.
 
-        To be called when a seat was left, and when an endpoint is of use to more than before. O(lines),
-        and one question to each who waits and is passed over.
+        To be called when a seat was left, and when the endpoint is of use to more than before. Where it
+        had been free all the time, nobody who waits can use it: that was found out when they came, or
+        when it became free. So it costs a question to each who waits and is passed over, once.
+
+        Args:
+            line: the endpoint.
         """
-        if not self.queue.waiting:
+        if not line.shut:
             return
         now = anyio.current_time()
+        while line.is_free(now):
+            line.shut = False
+            seat = Seat(self, line, trial=False)
+            if not self.queue.offer(seat):
+                return
+            seat.trial = line.take(now, self._policy)
+
+    def paused(self, line: Line) -> None:
+        """An endpoint is left alone for a while: let those who wait look again when that is over.
+
+        Args:
+            line: the endpoint.
+        """
+        if line.health.resting:
+            self.queue.hurry(line.health.until)
+
+    def wake(self) -> None:
+        """Offer what time has made free: endpoints whose pause is over. O(lines) where anybody waits."""
+        if self.queue.waiting:
+            for line in self.lines:
+                self.offer(line)
+
+    def changed(self) -> None:
+        """Endpoints were looked at: they may be of use to others than before, or be left alone."""
         for line in self.lines:
-            while self.queue.waiting and _is_free(line, now):
-                trial = line.take(now, self._policy.probe_s)
-                if not self.queue.offer(Seat(self, line, trial=trial)):
-                    line.give(trial=trial)
-                    break
+            line.shut = True
+            self.offer(line)
+            self.paused(line)
 
     def _load(self) -> Load:
         return Load(
             slots=sum(line.slots or 0 for line in self.lines),
             busy=sum(line.in_flight for line in self.lines),
         )
-
-
-def _is_free(line: Line, now: float) -> bool:
-    """Whether anybody at all might be let on."""
-    full = line.slots is not None and line.in_flight >= line.slots
-    return not full and line.ready_at <= now

@@ -13,6 +13,7 @@ A state with a pause is left by the one request that is let through behind it: a
 endpoint healthy, a failure begins the next pause, twice as long.
 """
 
+import math
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -48,6 +49,7 @@ class Health:
         until: when it may be asked again, on the event loop's clock; 0 for at once.
         failures: in a row.
         rests: pauses in a row.
+        asked_at: when it asked for the pause, 0 where it did not.
         silent: it was silent, so a small question goes ahead of the next request.
         latency_s: average seconds until an answer begins; None before the first.
         reason: the fault behind the state, "" for none.
@@ -57,6 +59,7 @@ class Health:
     until: float = 0.0
     failures: int = 0
     rests: int = 0
+    asked_at: float = 0.0
     silent: bool = False
     latency_s: float | None = None
     reason: str = ""
@@ -67,7 +70,13 @@ class Health:
         return self.state not in {"unknown", "healthy"}
 
 
-def answered(health: Health, latency_s: float | None = None, *, complete: bool = True) -> Health:
+def answered(
+    health: Health,
+    latency_s: float | None = None,
+    *,
+    complete: bool = True,
+    sent_at: float = math.inf,
+) -> Health:
     """An answer came.
 
     Args:
@@ -75,12 +84,24 @@ def answered(health: Health, latency_s: float | None = None, *, complete: bool =
         latency_s: seconds until it began; None for an error that proves life and nothing more.
         complete: all of it came; where it has only begun, failures before it are still counted, since
             streams that all break in their middle begin well.
+        sent_at: when the request was sent, on the event loop's clock: the answer to an older one does
+            not end a pause that the server asked for.
     """
     known = health.latency_s
     if latency_s is not None:
         known = latency_s if known is None else known + LATENCY_WEIGHT * (latency_s - known)
+    if sent_at < health.asked_at:
+        return replace(health, latency_s=known)
     if not complete:
-        return replace(health, state="healthy", until=0.0, silent=False, latency_s=known)
+        return replace(
+            health,
+            state="healthy",
+            until=0.0,
+            asked_at=0.0,
+            silent=False,
+            latency_s=known,
+            reason="",
+        )
     return Health(state="healthy", latency_s=known)
 
 
@@ -107,6 +128,7 @@ def failed(
 
     Returns:
         The same where it says nothing new: requests that were under way when the pause began fail too.
+        Only what the server asks for makes such a pause longer.
     """
     if fault == "ours":
         return health
@@ -114,7 +136,8 @@ def failed(
         return answered(health)
     after = _after(health, fault, error, now, policy, retry, 1 + retry.jitter * random)
     if now < health.until and _SEVERITY[after.state] <= _SEVERITY[health.state]:
-        return health
+        longer = after.asked_at and after.until > health.until
+        return replace(health, until=after.until, asked_at=now) if longer else health
     return after
 
 
@@ -158,6 +181,7 @@ def _after(
             until=now + pause_s * jitter,
             failures=failures,
             rests=health.rests + 1,
+            asked_at=now if asked else 0.0,
             silent=isinstance(error, RequestTimeoutError),
             reason=fault,
         )

@@ -1,5 +1,6 @@
 """One endpoint of a pool in one event loop: its client, its health, and who is being answered."""
 
+import math
 from collections import OrderedDict
 from typing import Final
 
@@ -18,6 +19,9 @@ from rig.transport.retry import RetryPolicy
 MAX_MISSING: Final = 64
 """Models remembered as missing at an endpoint; the oldest is forgotten. Names are the caller's own."""
 
+MAX_WINDOWS: Final = 64
+"""Models whose windows are remembered; the same holds."""
+
 NEW: Final = Visit()
 """A visit to an endpoint that this request has not been to."""
 
@@ -33,12 +37,12 @@ class Line:
     Attributes:
         health: how it is.
         in_flight: requests it is answering, never more than `slots`.
+        shut: it could not be given a request when that was last looked at, or since.
         requests: how many it was sent.
         errors: how many of them failed.
         slots: how many it may at a time; what it told itself where the endpoint does not say.
         listed: the models it listed when it was asked, None when it was not.
         listed_at: when that was, on the event loop's clock.
-        window: its context window in tokens, None when not known.
     """
 
     def __init__(self, index: int, endpoint: Endpoint, client: Client) -> None:
@@ -47,19 +51,34 @@ class Line:
         self.client = client
         self.health = Health()
         self.in_flight = 0
+        self.shut = False
         self.requests = 0
         self.errors = 0
         self.slots = endpoint.slots
         self.listed: tuple[str, ...] | None = None
         self.listed_at = 0.0
-        self.window = endpoint.context_tokens
+        self._trials = 0
         self._trial_until = 0.0
         self._missing: OrderedDict[str, float] = OrderedDict()
+        self._windows: OrderedDict[str, int] = OrderedDict()
 
     @property
     def name(self) -> str:
         """What it is called."""
         return self.endpoint.name
+
+    @property
+    def full(self) -> bool:
+        """Whether all its slots are taken."""
+        return self.slots is not None and self.in_flight >= self.slots
+
+    def is_free(self, now: float) -> bool:
+        """Whether it may be given a request at all.
+
+        Args:
+            now: the event loop's clock.
+        """
+        return not self.full and self.ready_at <= now
 
     @property
     def ready_at(self) -> float:
@@ -86,6 +105,7 @@ class Line:
             index=self.index,
             ready_at=max(self.ready_at, visit.not_before),
             resting=health.resting,
+            tried=self._trials > 0,
             in_flight=self.in_flight,
             slots=self.slots,
             priority=self.endpoint.priority,
@@ -115,6 +135,27 @@ class Line:
         """
         return lists(self.endpoint.names, model) is False or self._is_missing(model, now)
 
+    def window(self, model: str) -> int | None:
+        """Its context window in tokens, None when not known.
+
+        Args:
+            model: the name in the pool of the model it is the window of.
+        """
+        known = self._windows.get(plain_name(model)) or self._windows.get("")
+        return self.endpoint.context_tokens or known
+
+    def learn_window(self, model: str, tokens: int | None) -> None:
+        """Remember a window.
+
+        Args:
+            model: of which model, "" where the endpoint told it of whatever it has.
+            tokens: its size, None for not known.
+        """
+        if tokens:
+            self._windows[plain_name(model)] = tokens
+            if len(self._windows) > MAX_WINDOWS:
+                self._windows.popitem(last=False)
+
     def model_there(self, model: str) -> str:
         """What a model is called at the endpoint.
 
@@ -127,20 +168,25 @@ class Line:
         wanted = plain_name(model)
         return next((there for here, there in names.items() if plain_name(here) == wanted), model)
 
-    def take(self, now: float, trial_s: float) -> bool:
+    def take(self, now: float, policy: PoolPolicy) -> bool:
         """Count a request that is about to be sent.
 
         Args:
             now: the event loop's clock.
-            trial_s: seconds for which it keeps others off an endpoint that was left alone.
+            policy: how long it keeps others off an endpoint that was left alone: for a moment, since
+                failures are quick, but for a whole pause where the failure was silence.
 
         Returns:
             Whether it tries such an endpoint.
         """
         self.in_flight += 1
-        if self.health.resting:
-            self._trial_until = now + trial_s
-        return self.health.resting
+        trial = self.health.resting
+        if trial:
+            self._trials += 1
+            hold_s = policy.max_cooling_s if self.health.silent else policy.probe_s
+            self._trial_until = now + hold_s
+        self.shut = self.shut or trial or self.full
+        return trial
 
     def give(self, *, trial: bool) -> None:
         """A request is over.
@@ -150,21 +196,29 @@ class Line:
         """
         self.in_flight -= 1
         if trial:
-            self._trial_until = 0.0
+            self._trials -= 1
+            if not self._trials:
+                self._trial_until = 0.0
 
     def answered(
-        self, latency_s: float | None = None, *, complete: bool = True
+        self,
+        latency_s: float | None = None,
+        *,
+        complete: bool = True,
+        sent_at: float = math.inf,
     ) -> EndpointChanged | None:
         """An answer came.
 
         Args:
             latency_s: seconds until it began.
             complete: all of it came.
+            sent_at: when it was asked, on the event loop's clock.
 
         Returns:
             The event, None where nothing changed.
         """
-        return self.become(answered(self.health, latency_s, complete=complete), 0.0)
+        after = answered(self.health, latency_s, complete=complete, sent_at=sent_at)
+        return self.become(after, 0.0)
 
     def failed(
         self,
@@ -207,11 +261,10 @@ class Line:
             now: the event loop's clock.
         """
         endpoint, health = self.endpoint, self.health
-        full = self.slots is not None and self.in_flight >= self.slots
         names = endpoint.names
         return EndpointStatus(
             name=endpoint.name,
-            state="busy" if full and not health.resting else health.state,
+            state="busy" if self.full and not health.resting else health.state,
             reason=health.reason,
             pause_s=max(0.0, health.until - now),
             in_flight=self.in_flight,
@@ -222,7 +275,7 @@ class Line:
             latency_s=health.latency_s,
             models=tuple(names) if names is not None else self.listed,
             missing=tuple(name for name in self._missing if self._is_missing(name, now)),
-            context_tokens=self.window,
+            context_tokens=endpoint.context_tokens or min(self._windows.values(), default=None),
             priority=endpoint.priority,
             tags=tuple(endpoint.tags),
         )
@@ -241,12 +294,13 @@ class Line:
             The event, None where its state is the same.
         """
         before, self.health = self.health, after
+        self.shut = self.shut or after.resting
         if before.state == after.state:
             return None
         return EndpointChanged(
             endpoint=self.name,
             before=before.state,
             after=after.state,
-            reason=after.reason,
+            reason=after.reason if after.resting else "",
             pause_s=max(0.0, after.until - now) if after.resting else 0.0,
         )

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from rig.errors import ModelNotFoundError, RateLimitedError, RigError, ServerError, UpstreamError
-from rig.events import EndpointChanged, EndpointState, RetryEvent, RetryKind
+from rig.events import EndpointChanged, RetryEvent, RetryKind
 from rig.gateway.choose import Nobody
+from rig.gateway.endpoint import EndpointStatus
 from rig.gateway.fault import Fault
 from rig.transport.retry import MAX_DETAIL_CHARS
 
@@ -64,17 +65,23 @@ def retry_event(
     )
 
 
-def final_error(error: RigError, *, attempts: int, asked: Iterable[str]) -> RigError:
-    """The error to raise; where more than one request was sent, a copy that says how many, and where.
+def final_error(
+    error: RigError, *, attempts: int, asked: Iterable[str], name: str = ""
+) -> RigError:
+    """The error to raise; a copy, where there is more to say: who failed, how many requests were sent where.
 
     Args:
         error: the last one.
         attempts: requests that were sent.
         asked: the names of who was asked.
+        name: of the endpoint it comes from, "" where there is but one.
     """
+    message = f"{name}: {error.message}" if name else error.message
     if attempts > 1:
+        message = f"{message}; gave up after {attempts} attempts at {', '.join(asked)}"
+    if message != error.message:
         copied = copy.copy(error)
-        copied.args = (f"{error.message}; gave up after {attempts} attempts at {', '.join(asked)}",)
+        copied.args = (message,)
         error = copied.with_traceback(error.__traceback__)
     error.attempts = attempts
     return error
@@ -94,14 +101,20 @@ def nobody_error(nobody: Nobody) -> RigError:
     )
 
 
-def no_endpoint_error(states: Iterable[tuple[str, EndpointState]]) -> RigError:
+def no_endpoint_error(states: Iterable[EndpointStatus]) -> RigError:
     """The error where none can be asked within the budget, and none was.
 
     Args:
-        states: names, and how each is.
+        states: how each is.
     """
-    listed = ", ".join(f"{name} is {state}" for name, state in states)
+    listed = ", ".join(_how(status) for status in states)
     return UpstreamError(
         f"no endpoint of the pool can be asked within the retry budget: {listed}",
         reason="no_endpoint",
     )
+
+
+def _how(status: EndpointStatus) -> str:
+    why = f" ({status.reason})" if status.reason else ""
+    pause = f" for {status.pause_s:.0f} s more" if status.pause_s else ""
+    return f"{status.name} is {status.state}{why}{pause}"

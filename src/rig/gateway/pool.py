@@ -23,6 +23,7 @@ from rig.gateway.checkup import LISTED_S, check, list_models
 from rig.gateway.endpoint import Endpoint, EndpointStatus, named
 from rig.gateway.floor import Floor
 from rig.gateway.line import Line
+from rig.gateway.outcome import final_error
 from rig.gateway.policy import PoolPolicy
 from rig.gateway.pool_stream import Opener, PoolStream, with_latency
 from rig.model import ChatRequest, Reply, ReplyStream
@@ -264,13 +265,14 @@ class Pool(RunMixin):
             RigError: no model is known, and nobody gave a list.
             UpstreamError: nor can anybody be asked now.
         """
-        lines, now = self._lines(self._floors.get()), anyio.current_time()
-        errors: list[RigError] = []
+        floor, now = self._floors.get(), anyio.current_time()
+        lines = self._lines(floor)
+        errors: list[tuple[Line, RigError]] = []
 
         async def ask(line: Line) -> None:
             error, event = await list_models(line, self._policy, self._retry)
             if error is not None:
-                errors.append(error)
+                errors.append((line, error))
             if event is not None:
                 await self._tell(event)
 
@@ -279,11 +281,14 @@ class Pool(RunMixin):
                 fresh = line.listed is not None and now - line.listed_at < LISTED_S
                 if line.endpoint.names is None and not fresh and line.ready_at <= now:
                     tasks.start_soon(ask, line)
+        floor.changed()
         names = dict.fromkeys(
             name for line in lines for name in (line.endpoint.names or line.listed or ())
         )
         if not names and errors:
-            raise errors[0]
+            line, fault = errors[0]
+            error = final_error(fault, attempts=1, asked=(), name=line.name if lines[1:] else "")
+            raise error
         if not names and any(line.ready_at > now for line in lines):
             raise UpstreamError("no endpoint of the pool can be asked now", reason="no_endpoint")
         return tuple(names)
@@ -307,7 +312,7 @@ class Pool(RunMixin):
         async with task_group() as tasks:
             for line in self._lines(floor):
                 tasks.start_soon(look, line)
-        floor.offer()
+        floor.changed()
         return self.endpoints
 
     async def context_window(self, model: str | None = None) -> int | None:
@@ -331,13 +336,13 @@ class Pool(RunMixin):
         ]
 
         async def ask(line: Line) -> None:
-            line.window = await line.client.context_window(line.model_there(name))
+            line.learn_window(name, await line.client.context_window(line.model_there(name)))
 
         async with task_group() as tasks:
             for line in lines:
-                if line.window is None:
+                if line.window(name) is None:
                     tasks.start_soon(ask, line)
-        return min((line.window for line in lines if line.window), default=None)
+        return min((size for line in lines if (size := line.window(name))), default=None)
 
     async def count_tokens(self, text: str, model: str | None = None) -> int | None:
         """The number of tokens of a text, counted by the first endpoint with the model that can.
