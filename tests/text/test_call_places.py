@@ -88,6 +88,50 @@ def test_a_call_that_is_all_there_is_stands_alone(
     assert reply.text == prose
 
 
+OWN = (
+    "I'll create the file now.", "Sure, here you go:", "Writing a.txt:", "Step 1: Create the file", "Using `wipe`:", "Tool call:",
+    "We need to wipe it:", "The disk will be wiped.", "Next step:", "Then wipe it:", "OK", "**Wiping the disk**", "Saving your note \U0001f4dd",
+    "Ich l\xf6sche die Datei:", "Je cr\xe9e le fichier :", "Voy a borrarlo:", "Borro el archivo:", "Vou apagar:", "Apagando o arquivo:",
+    "Cancello il file:", "Ik maak het aan:", "\u6211\u6765\u521b\u5efa\u6587\u4ef6\uff1a", "\u6b63\u5728\u5199\u5165\uff1a", "\u30d5\u30a1\u30a4\u30eb\u3092\u4f5c\u6210\u3057\u307e\u3059\uff1a",
+    "\u042f \u0441\u043e\u0437\u0434\u0430\u043c \u0444\u0430\u0439\u043b:", "\u0421\u043e\u0437\u0434\u0430\u044e \u0444\u0430\u0439\u043b:", "Dosyay\u0131 siliyorum:", "Tworz\u0119 plik:",
+)  # fmt: skip
+NOT_OWN = (
+    "a.txt:", "File: prompt.txt", "$ cat call.txt", "Is this valid?", "Table 1", "Translation:", "The body should be:", "Blocked call:",
+    "[Tool Result: read_file]", "Log excerpt follows.", "Explain this call:", "Pending approval:", "I decided against calling",
+    "Die Ausgabe war:", "Auf der Seite stand:", "La page contient :", "El archivo contiene:", "Ecco il contenuto del file:",
+    "\u6587\u4ef6\u7684\u5185\u5bb9\u5982\u4e0b\uff1a", "\u6a21\u578b\u7684\u8f93\u51fa\u662f\uff1a", "\u30e2\u30c7\u30eb\u306e\u51fa\u529b\uff1a", "\u0421\u043e\u0434\u0435\u0440\u0436\u0438\u043c\u043e\u0435 \u0444\u0430\u0439\u043b\u0430:",
+    "\ud30c\uc77c \ub0b4\uc6a9:", "\u0645\u062d\u062a\u0648\u0649 \u0627\u0644\u0645\u0644\u0641:", "N\u1ed9i dung:", "<pre>", "<details>\n<summary>x</summary>", "\u0394\u03b5\u03af\u03c4\u03b5:",
+)  # fmt: skip
+
+
+@EACH_FORM
+@pytest.mark.parametrize("lead", OWN, ids=ascii)
+def test_a_call_behind_words_that_it_follows_is_the_models_own(
+    lead: str, read: Read, call: str
+) -> None:
+    for gap in ("\n", "\n\n"):
+        reply = read(lead + gap + call)
+        assert (len(reply.calls), reply.alone) == (1, True), gap
+
+
+@EACH_FORM
+@pytest.mark.parametrize("lead", NOT_OWN, ids=ascii)
+def test_a_call_behind_words_that_say_nothing_of_the_kind_is_in_doubt(
+    lead: str, read: Read, call: str
+) -> None:
+    for gap in ("\n", "\n\n"):
+        reply = read(lead + gap + call)
+        assert not (reply.calls and reply.alone), gap
+
+
+@pytest.mark.parametrize("lead", ["Row 17 |", 'It says "', "The page says:", "- ", "x = [", "// "])
+def test_words_count_through_the_tags_of_a_call(lead: str) -> None:
+    call = FORMS["json"][1]
+    for text in (f"{lead} <tool_call>\n{call}</tool_call>", f"{lead}<tool_calls>[\n{call}]"):
+        reply = parse_json_calls(text)
+        assert not (reply.calls and reply.alone)
+
+
 IN_PROSE = {
     "with text behind it": ("I look.\nCALL\nDone.", 1),
     "with text between": ("CALL\nand\nCALL", 2),

@@ -48,6 +48,12 @@ def test_depth_is_no_danger() -> None:
     assert duplicate_keys(f'{{"b": {deep}, "b": {deep}}}') == "equal"
 
 
+@pytest.mark.parametrize("text", ['\\"', '"\\', '"a\\"'])
+def test_strings_without_an_end_cost_no_more_than_they_are_long(text: str) -> None:
+    """A reader that began anew at each quotation mark would take minutes."""
+    assert duplicate_keys(text * 100_000) == "none"
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=4),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("ab", max_size=1), inner),

@@ -9,11 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from rig.text.salvage.cues import is_own_lead
 from rig.text.salvage.quoting import is_shown
+from rig.text.salvage.regions import is_foreign
 
 MAX_LEAD_CHARS: Final = 300
 """Characters of what may stand before calls that are all of a reply: "I will look at both files first.",
-one paragraph. More is prose."""
+one paragraph. More is prose, and so is one that says of what follows anything but that it is a call."""
 
 CUE_CHARS: Final = 200
 """Characters before a call that can tell that it is an example, as where calls are salvaged."""
@@ -46,6 +48,9 @@ _SHOWS_HOW: Final = re.compile(
     r"\b(?:examples?|how|syntax|format|template|sample)\b", re.IGNORECASE
 )
 _CODE_INDENT: Final = 4
+_WRAPPER: Final = "(?:tool_calls?|function_calls?|tools?|calls?)"
+_FRAME: Final = re.compile(rf"(?:(?:<{_WRAPPER}>|\[)\s*+)++\Z", re.IGNORECASE)
+_FRAME_END: Final = re.compile(rf"(?:\s*+(?:</{_WRAPPER}>|\]))++", re.IGNORECASE)
 _QUOTES: Final = "\"'"
 _OPENING_QUOTES: Final = "`\u201c\u2018\u201e\u00ab\u2039"
 
@@ -120,6 +125,7 @@ class _Walk:
         }
         self._elements: list[tuple[str, int]] = []  # open ones; where the last of them is closed
         self._counts: dict[str, int] = {}
+        self._foreign = 0  # open ones that hold what others wrote
         self._shown: set[int] = set()
         self._doubtful: set[int] = set()
 
@@ -138,7 +144,8 @@ class _Walk:
             self._shown.update(index for block in fences for index in block.calls)
             removed, lead, is_amid = self._outside([])
             fences = []
-        alone = _is_lead(lead) and not is_amid and not self._doubtful - self._shown
+        is_own = _is_lead(lead) and is_own_lead(_FRAME.sub("", lead))
+        alone = is_own and not is_amid and not self._doubtful - self._shown
         return Places(
             spans=tuple(self._spans),
             shown=frozenset(self._shown),
@@ -158,9 +165,14 @@ class _Walk:
                 span = self._spans[index] = Span(start=span.start, end=close.start(), is_open=True)
         limit = span.start if span.is_open else span.end
         is_inside = bool(self._elements) and self._elements[-1][1] >= limit
-        if is_inside or self._is_quoted(span, floor) or self._follows_shown(index, floor):
+        framed = self._framed(span, floor)
+        if is_inside or self._is_quoted(framed, floor) or self._follows_shown(index, floor):
             self._shown.add(index)
-        elif self._is_indented(span, floor) or is_shown(self._text, span.start, span.end, floor):
+        elif (
+            self._foreign
+            or self._is_indented(span, floor)
+            or is_shown(self._text, framed.start, framed.end, floor)
+        ):
             self._doubtful.add(index)
         end = span.end
         match = _SAME_LINE.match(self._text, end)
@@ -168,6 +180,16 @@ class _Walk:
             self._close(match.end())
             return match.end()
         return end
+
+    def _framed(self, span: Span, floor: int) -> Span:
+        """A call with the tags and brackets around it: words that show it stand outside of them."""
+        before = self._text[max(floor, span.start - CUE_CHARS) : span.start]
+        opening = _FRAME.search(before)
+        start = span.start - (len(before) - opening.start() if opening else 0)
+        while self._text[start : start + 1] in {" ", "\t"}:
+            start += 1
+        closing = None if span.is_open else _FRAME_END.match(self._text, span.end)
+        return Span(start=start, end=closing.end() if closing else span.end, is_open=span.is_open)
 
     def _is_indented(self, span: Span, floor: int) -> bool:
         """Whether a call stands behind text as Markdown's indented code does."""
@@ -242,12 +264,14 @@ class _Walk:
                 )
                 self._elements.append((name, closed))
                 self._counts[name] = self._counts.get(name, 0) + 1
+                self._foreign += is_foreign(name)
             return
         if not self._counts.get(name):
             return
         while self._elements:
             last, _ = self._elements.pop()
             self._counts[last] -= 1
+            self._foreign -= is_foreign(last)
             if last == name:
                 return
 

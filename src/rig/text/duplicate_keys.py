@@ -17,7 +17,7 @@ DUPLICATE_KEY: Final = "duplicate_key"
 DuplicateKind = Literal["none", "equal", "different"]
 """Whether a key is named twice in one object of a text: never, always with an equal value, or not."""
 
-_TOKEN = re.compile(r'[{}\[\],:]|"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^\s{}\[\],:"]++', re.DOTALL)
+_TOKEN = re.compile(r'[{}\[\],:]|"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\Z)|[^\s{}\[\],:"]++', re.DOTALL)
 
 
 def duplicate_keys(text: str) -> DuplicateKind:
@@ -83,4 +83,9 @@ class _Container:
 
 def _plain(lexeme: str) -> str:
     """The lexeme in one spelling: a string without needless escapes."""
-    return json.dumps(build_json(lexeme)) if lexeme[0] == '"' and "\\" in lexeme else lexeme
+    if lexeme[0] != '"' or "\\" not in lexeme:
+        return lexeme
+    try:
+        return json.dumps(build_json(lexeme))
+    except ValueError:  # of a text the scanner was not asked about
+        return lexeme

@@ -252,6 +252,7 @@ CASES: dict[str, tuple[str, dict[str, Any], str, str, str]] = {
         "max_tokens",
     ),
     "no usage in streams": ("generic", {"stream_usage": "never"}, "usage", "hint", "estimated"),
+    "unknown": ("generic", {"tools": None}, "unknown", "warning", "--timeout"),
     "slow": ("generic", {"tokens_per_s": 2.5}, "speed", "warning", "smaller model"),
     "slow to begin": ("generic", {"time_to_first_token_s": 30.0}, "first token", "hint", "queue"),
 }

@@ -183,9 +183,18 @@ def test_a_stream_is_left_while_seconds_of_it_are_ahead() -> None:
     assert request(ABORT, known(server="generic")).options.extra_body == {}
 
 
+BURST = Observed(
+    reply=Reply(usage=Usage(completion_tokens=30, time_to_first_token_s=2.0, reported=True)),
+    pieces=30,
+    elapsed_s=2.001,
+)
+"""A stream that something on the way held back: it comes at once."""
+
+
 def test_the_speed_is_the_servers_own_or_that_of_its_pieces() -> None:
     assert tokens_per_s(known()) == pytest.approx(40.0)
     own = Observed(reply=Reply(usage=Usage(completion_tokens=30, generation_s=0.5, reported=True)))
     assert tokens_per_s(known(stream=own)) == pytest.approx(60.0)
     assert tokens_per_s(known(stream=SILENT)) is None
+    assert tokens_per_s(known(stream=BURST)) is None
     assert tokens_per_s(Known(model="m")) is None

@@ -436,6 +436,14 @@ RULES: Final = (
         change="Token budgets of streamed runs are estimated; run without stream=True to have counts.",
     ),
     Rule(
+        topic="unknown",
+        severity="warning",
+        holds=lambda profile: profile.state.value == "ready" and profile.tools.value is None,
+        title="Whether tool calls work is not known: it was not measured.",
+        change="See why in the table. Where time ran out, measure longer (--timeout, or budget_s), and see"
+        " why a short answer takes so long.",
+    ),
+    Rule(
         topic="speed",
         severity="warning",
         holds=lambda profile: (profile.tokens_per_s.value or SLOW_TOKENS_PER_S) < SLOW_TOKENS_PER_S,

@@ -326,7 +326,7 @@ def tokens_per_s(known: Known) -> float | None:
         return usage.completion_tokens_per_s
     tokens = usage.completion_tokens or observed.pieces
     took_s = observed.elapsed_s - (usage.time_to_first_token_s or 0.0)
-    return (tokens - 1) / took_s if tokens > 1 and took_s > 0 else None
+    return (tokens - 1) / took_s if tokens > 1 and took_s >= MIN_TIMED_S else None
 
 
 def _overrun(known: Known) -> Prepared:
@@ -383,3 +383,7 @@ STEPS: Final = (
     Step(name=ABORT, prepare=_abort, streamed=True, leave_after=2),
 )
 """All steps of a profile that make the model generate."""
+
+MIN_TIMED_S: Final = 0.05
+"""Seconds between the first piece of a stream and its end below which no speed is told: pieces that a proxy
+or the server held back come at once, and would make thousands of tokens a second."""

@@ -166,7 +166,7 @@ class Survey:
         if plain is not None and plain.reply is None:
             why = _UNANSWERED
         elif left_s <= 0:
-            why = f"the {self._budget_s:g} s of the profile were used up"
+            why = f"the {round(self._budget_s, 1):g} s of the profile were used up"
         if why:
             self.seen[step.name] = Observed(skipped=why)
             self._departure = Departure(why=why)

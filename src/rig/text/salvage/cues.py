@@ -42,7 +42,9 @@ _NOUNS: Final = (
     (
         r"examples?|formats?|syntax|templates?|schemas?|samples?|snippets?|illustrations?|demonstrations?|placeholders?|pseudo-?code|"
         r"options?|alternatives?|variants?|hypothetical(?:ly)?|imagine|suppose|pretend|(?:valid|typical|possible|proper|well-formed|legal) (?:tool |function )?calls?|"
-        r"as follows|instructions?|how (?:to|you|one|a|the|it|they|tools?|calls?)|what (?:a|the) [\w ]{0,20}calls?"
+        r"as follows|instructions?|quot(?:e|ation|ations|es)|excerpts?|(?:request )?(?:body|payload)|what (?:is|'s) wrong|"
+        r"(?:failed|failing|wrong|malformed|broken|bad|previous|earlier|old|blocked|rejected|denied|declined|cancell?ed|skipped|pending|executed) (?:\w+ )?calls?|calls? (?:that|which) (?:failed|was|were|worked|is|are)|"
+        r"how (?:to|you|one|a|the|it|they|tools?|calls?)|what (?:a|the) [\w ]{0,20}calls?"
     ),
     r"beispiele?|vorlage|muster|formate?|variante|angenommen",
     r"exemples?|mod\xe8le|syntaxe|variante",
@@ -57,10 +59,15 @@ _NOUNS_OTHER: Final = (
     r"\u043f\u0440\u0438\u043c\u0435\u0440\w*|\u0444\u043e\u0440\u043c\u0430\u0442\w*|\u043e\u0431\u0440\u0430\u0437\u0435\u0446|\u0448\u0430\u0431\u043b\u043e\u043d\w*|\u0441\u0438\u043d\u0442\u0430\u043a\u0441\u0438\u0441\w*",
     "\uc608\uc2dc|\ud615\uc2dd|\u0645\u062b\u0627\u0644|\u0909\u0926\u093e\u0939\u0930\u0923",
 )
-_USES: Final = r"(?:call|calls|output|write|use|emit|run|execute|send|produce|generate|print|invoke|type|issue|submit|include)"
+_USES: Final = r"(?:call|calls|output|write|use|emit|run|execute|send|produce|generate|print|invoke|type|issue|submit|include|paste|enter)"
 _SPOKEN: Final = (
     (
         r"says?|said|reads|wrote|writes|contains?|contained|containing|states?|stated|quotes?|quoted|returned|shows|showed|shown|"
+        r"(?:results?|outputs?) (?:of|from|for)|(?:tool|function|command) (?:results?|outputs?|responses?)|(?:chokes|fails|crashes|breaks|trips) (?:on|at)|"
+        r"(?:declined|rejected|blocked|denied|cancell?ed|refused) (?:this|the|that)|emits|replies|responds|answers|produces|generates|outputs|puts? it|has it|recommends|suggests|teaches|"
+        r"(?:^|[.:(]\s*|should |must |to )(?:reply|respond|answer) (?:only |just |exactly )?with|^\W{0,4}please (?:run|call|execute|invoke|output)|"
+        r"^\W{0,4}(?:explain|fix|review|convert|grade|parse|validate|debug|translate|summari[sz]e|classify|rewrite|reformat) (?:this|these|it|the following)|"
+        r"^\W{0,4}(?:save|add|paste|copy|put|insert|append|enter|type|send|submit) (?:this|these|it|the following)|"
         r"prints?|printed|message|logged|reported|received|replied|responded|answered|sent|outputs?|outputted|emitted|generated|produced|"
         rf"(?:asked|told|tells?|asks?|wants?|instructs?|orders?) (?:[\w\-]+ ){{1,3}}to {_USES}|"
         r"^\W{0,4}(?:from|in|inside|per|on) (?:the|this|that|a|an|your|its|their) (?:[\w\-]+ ){0,2}(?:page|document|file|log|logs|email|website|article|docs|documentation|readme|transcript|history|prompt)|"
@@ -68,11 +75,20 @@ _SPOKEN: Final = (
         r"(?:found|appears?|appeared|saw|seen|written|is|was) (?:[\w\-]+ ){0,2}in (?:the|this|that|a|an|your|its|their) (?:[\w\-]+ ){0,2}"
         r"(?:page|document|file|log|logs|email|website|article|comments?|docs|documentation|readme|message|transcript|history|prompt|code)"
     ),
-    r"sagt|sagte|schrieb|schreibt|enth\xe4lt|lautet|steht|dit|a \xe9crit|contient|dice|escribi\xf3|contiene|diz|escreveu|cont\xe9m",
+    r"sagt|sagte|schrieb|schreibt|enth\xe4lt|enthielt|lautet|lautete|steht|stand|inhalt|ausgabe|zitat|antwortete|geantwortet|geschrieben|gesagt|ausgegeben|gesendet|gab .{0,30}\baus",
+    r"dit|disait|a \xe9crit|contient|contenait|contenu|sortie|citation|a r\xe9pondu|a renvoy\xe9",
+    r"dice|dec\xeda|escribi\xf3|contiene|conten\xeda|contenido|salida|cita|respondi\xf3|respuesta del?",
+    r"diz|dizia|escreveu|cont\xe9m|continha|conte\xfado|sa\xedda|cita\xe7\xe3o|respondeu|resposta d[oa]",
+    r"conteneva|contenuto|risposta (?:del|di)|ha (?:risposto|scritto)|citazione|bevat|bevatte|inhoud|uitvoer|citaat|zegt|antwoordde",
+    r"zawiera\w*|zawarto\u015b\u0107|tre\u015b\u0107|odpowiedzia\u0142\w*|cytat|i\xe7eri\u011f\w*|i\xe7eriyor|\xe7\u0131kt\u0131s\u0131|diyor|n\u1ed9i dung|tr\u1ea3 l\u1eddi|berisi|isi (?:file|berkas)|inneh\xe5ll\w*|indeholder|inneholder",
 )
 _SPOKEN_OTHER: Final = (
-    "\u5199\u9053|\u5199\u7740|\u5185\u5bb9\u662f|\u5305\u542b|\u8bf4[:\uff1a]|\u66f8\u304b\u308c|\u3068\u8a00",
-    r"\u0433\u043e\u0432\u043e\u0440\u0438\u0442|\u0441\u043e\u0434\u0435\u0440\u0436\u0438\u0442|\u043d\u0430\u043f\u0438\u0441\u0430\u043b\w*|\u043d\u0430\u043f\u0438\u0441\u0430\u043d\u043e",
+    (
+        "(?:\u5185\u5bb9|\u8f93\u51fa|\u56de\u590d|\u56de\u7b54|\u539f\u6587)(?:\u5982\u4e0b|\u4e3a|\u662f|[:\uff1a])|\u8fd4\u56de[:\uff1a]|\u8fd4\u56de\u4e86|\u8fd4\u56de\u7684\u662f|\u5f15\u7528|"
+        "\u5199\u9053|\u5199\u7740|\u5305\u542b|\u8bf4[:\uff1a]|\u66f8\u304b\u308c|\u3068\u8a00|\u5185\u5bb9|\u51fa\u529b|\u5fdc\u7b54|\u5f15\u7528|\u672c\u6587"
+    ),
+    "\ub0b4\uc6a9|\ucd9c\ub825|\uc751\ub2f5|\uc778\uc6a9|\u0645\u062d\u062a\u0648\u0649|\u064a\u0642\u0648\u0644|\u0643\u062a\u0628|\u0938\u093e\u092e\u0917\u094d\u0930\u0940",
+    r"\u0441\u043e\u0434\u0435\u0440\u0436\u0438\u043c\w*|\u043e\u0442\u0432\u0435\u0442\u0438\u043b\w*|\u0432\u0435\u0440\u043d\u0443\u043b\w*|\u0432\u044b\u0432\u0435\u043b\w*|\u0446\u0438\u0442\u0430\u0442\w*|\u0433\u043e\u0432\u043e\u0440\u0438\u0442|\u0441\u043e\u0434\u0435\u0440\u0436\u0438\u0442|\u043d\u0430\u043f\u0438\u0441\u0430\u043b\w*|\u043d\u0430\u043f\u0438\u0441\u0430\u043d\u043e",
 )
 _NOUN: Final = re.compile(
     rf"\b(?:{'|'.join(_NOUNS)}|{'|'.join(_SPOKEN)})\b"
@@ -85,7 +101,7 @@ _NEGATED: Final = (
     (
         rf"(?:never|do not|don['\u2019]t|must not|mustn['\u2019]t|should not|shouldn['\u2019]t|cannot|can['\u2019]t|may not|won['\u2019]t|"
         rf"will not|not to|not|no longer)[ \t]+{_WORD}{{0,2}}{_USES}(?:ing|ting|ning)?|(?:avoid|refrain from|refus\w+ to|declin\w+ to|ignor\w+|stop|instead of|rather than|"
-        rf"forbidden|prohibited|not allowed)"
+        rf"forbidden|prohibited|not allowed|decided (?:against|not to)|thought about|considered|was (?:about|going) to|almost|nearly|(?:there is |there's )?no need)"
     ),
     (
         r"niemals|(?:rufe?|gib|schreib|nutze?|verwende|sende|f\xfchre?)\b[^.,;:\n]{0,40}\b(?:nicht|nie)\b|nicht "
@@ -102,9 +118,10 @@ _NEGATED_OTHER: Final = (
 )
 _LIGHTLY: Final = r"(?:also |then |just |simply |have |be )?"
 _OTHERS_DO: Final = (
-    rf"(?:we|i)[ \t]+(?:could|would|might)[ \t]+{_LIGHTLY}{_USES}(?:ed|d|ing)?"
+    rf"(?:(?:we|i)[ \t]+(?:could|would|might)|(?:we|i)['\u2019]d)[ \t]+{_LIGHTLY}{_USES}(?:ed|d|ing)?"
     rf"|(?!(?:i|we|and|then|so)[ \t])[\w\-]{{1,24}}[ \t]+(?:can|could|would|should|may|might|must|have to|had to|need to|ought to)"
     rf"[ \t]+{_LIGHTLY}{_USES}(?:ed|d|ing)?\b"
+    rf"|to (?:call|use|invoke) (?:one|a|an|it|them|the|this|tools?)\b[^.,;:\n]{{0,40}}[ \t]{_USES}\b"
     rf"|to (?:search|look|use it|call it|find|get|do|read|make|invoke|test|try)\b[^.,;:\n]{{0,60}},[ \t]*(?:just |simply |please )?{_USES}\b"
     rf"|(?:would|could|might) (?:be|{_USES}|have)\b|if (?:you|i|we|one|it)\b|w\xfcrde|w\xe4ren?|k\xf6nnte|serait|pourrait|ser\xeda|podr\xeda|seria|poderia"
 )
@@ -117,7 +134,7 @@ _INTENDS: Final = re.compile(
     r"\b(?:i['\u2019]ll|i will|i['\u2019]m going to|i am going to|let me|let['\u2019]s|let us|i need to|i must|i should|i have to|i want to|"
     r"i(?:['\u2019]d| would) like to|i(?:['\u2019]m| am) (?:calling|using|running|checking|searching|looking|reading)|(?:next|now|first|then)(?=[,:]|[ \t]+(?:i|let|we|to|the)\b|\W*\Z)|so (?:i|let|here|another)|"
     r"here (?:is|are) (?:the|a|an|my|your|two|three)(?: (?!how\b)[\w\-]+){0,3} (?:calls?|request))\b"
-    r"|^\W{0,4}(?!(?:warning|nothing|according|including|regarding|something|anything|everything|thing)\b)[a-z]{2,20}ing\b"
+    r"|^\W{0,4}(?!(?:warning|nothing|according|including|regarding|something|anything|everything|thing|pending|remaining|missing|following|existing|failing|outstanding)\b)[a-z]{2,20}ing\b"
     r"|here (?:goes|you go|it (?:is|goes))|here['\u2019]?s? (?:is )?(?:the|my) json\W*\Z|\bi (?:require|believe|think)|happy to"
     r"|^\W{0,4}(?:calling|searching|looking|checking|using|fetching|getting|reading|running|retrieving|querying|invoking|executing|making|trying|"
     r"opening|updating|creating|writing|sure|okay|ok|alright|certainly|of course|yes|yep|great|right|got it|understood|one (?:moment|second)|hold on|perfect|fine|hmm|well)\b"
@@ -151,13 +168,61 @@ _PAST: Final = re.compile(
     r"\b(?:(?<!is )(?<!are )called|used to|invoked|executed|was|were|did|had|earlier|previously|yesterday)\b",
     re.IGNORECASE,
 )
+_OWN_LABEL: Final = re.compile(
+    r"(?:(?:my|the|a|next|first|second|third|final|new|correct(?:ed)?|actual)[ \t]+){0,2}(?:(?:tool|function)[ _\-]?(?:calls?|use|invocation)|calls?|actions?|invocation)[ \t]*:?|"
+    r"(?:assistant|answer|response|json|next(?: step)?|now|so|then|ok|okay|first|second|step[ \t]\d{1,3})[ \t]*[:,]?",
+    re.IGNORECASE,
+)
+"""Titles of the model's own calls."""
+
+_CALLS: Final = re.compile(
+    r"\b(?:i|we)[ \t]+(?:(?:now|first|then|also|just) )?(?:need|should|must|shall|want|plan|can|am|are|have to|call|use|write|save|create|run|"
+    r"send|read|search|look|check|fetch|get|update|delete|add|set|open|list|start|try|do|make|go)\b"
+    r"|\bhere['\u2019]s (?:the|a|an|my|your) (?:[\w\-]+ ){0,3}(?:calls?|request)\b|^\W{0,4}(?:step \d{1,3}|then|first|next|now)\b"
+    r"|\b(?:is|are|will be|gets?|being|needs? to be|should be|must be)[ \t]+(?:now |first |then )?(?:called|used|needed|required|made|written|saved|created|sent|run|searched|"
+    r"executed|updated|deleted|fetched|read)\b"
+    r"|^\W*\w{3,}(?:\u0119|am|em|ando|endo|indo)\b"
+    r"|^\W*(?!ecco|quest|quell|quanto|como|cuando|quando|dopo|dentro|segundo)\w{3,}o (?:el|la|los|las|il|lo|un|una|i|gli|le|o|a|os|as)\b"
+    "|\u8c03\u7528|\u67e5\u8be2|\u641c\u7d22|(?:\u307e\u3059|\u307e\u3057\u3087\u3046)[\u3002\uff1a:\\s]*\\Z|\ud569\ub2c8\ub2e4",
+    re.IGNORECASE,
+)
+"""How it is said that a call follows without saying who makes it; weaker than a word that quotes."""
+
+_FIRST_PERSON: Final = re.compile(
+    r"\b(?:(?:ich|wir)[ \t]+(?!hab|hatte|war|fand|sah|las|erhielt|bekam)\w+|lass(?:en)? (?:uns|mich|sie)|zuerst|jetzt|nun)\b"
+    r"|\b(?:je|on|nous)[ \t]+(?!ai\b|a\b|avons\b|suis\b)\w+|\bj['\u2019](?:appelle|utilise|\xe9cris|ex\xe9cute|enregistre|envoie|essaie|ouvre|ajoute)|\blaisse(?:z)?-moi\b"
+    r"|\b(?:voy|vamos|d\xe9ja(?:me|nos)|d\xe9jeme|perm\xedt\w+|necesito|debo|procedo|usar\xe9|ahora|primero|estoy|vou|deixe-me|preciso|devo|agora|primeiro|"
+    r"estou|ora|adesso|sto|lasciami|cerco|scrivo|leggo|uso|\w{3,}r(?:\xe9|ei|\xf2|emos))\b"
+    r"|\bik[ \t]+(?!heb|had|was|vond|zag)\w+|\blaat me\b|\bnu\b|\b(?:jag|jeg)[ \t]+\w+r\b|\bteraz\b"
+    r"|\w{2,}(?:yorum|yoruz|aca\u011f\u0131m|ece\u011fim)\b|\bt\xf4i (?:s\u1ebd|c\u1ea7n|\u0111ang)|\bsaya (?:akan|perlu)\b"
+    r"|\b(?:\u0441\u0435\u0439\u0447\u0430\u0441|\u0442\u0435\u043f\u0435\u0440\u044c|\u0441\u043d\u0430\u0447\u0430\u043b\u0430)\b|^\W*(?:\w{2,}\u044e|\w{4,}\u0443)\b"
+    "|\u6211(?!\u770b\u5230|\u5728|\u53d1\u73b0|\u627e\u5230)|\u8ba9\u6211|\u597d\u7684|\u73b0\u5728|\u6b63\u5728|\u9996\u5148|\u63a5\u4e0b\u6765"
+    "|(?:\ud558\uaca0|\ud560\uac8c)|(?:^|\\s)\u0633\u0623|\u092e\u0948\u0902",
+    re.IGNORECASE,
+)
+"""Who speaks of what it does itself, in the languages models answer in beside English."""
 _LABEL: Final = re.compile(
-    r"(?:^|\n)[\W\d_]{0,8}(?:wrong|right|do|don['\u2019]?t|broken|either|or|[a-d]|correct|incorrect|bad|good|valid|invalid|before|after|expected|actual|(?:\w+ )?(?:input|output|body|results?)|usage|test|explain|translate|summari[sz]e|paraphrase|debug|note|warning|caution|falsch|richtig|"
+    r"(?:^|\n)[\W\d_]{0,8}(?:wrong|right|do|don['\u2019]?t|broken|either|or|[a-d]|correct|incorrect|bad|good|valid|invalid|before|after|expected|actual|(?:\w+ )?(?:input|output|body|results?)|usage|test|explain|translat(?:e|ion|ed)|formatted|minified|std(?:out|err)|histor(?:y|ies)|predictions?|golden|hypothesis|(?:rejected|denied|declined|blocked|skipped|queued|executed|completed|cancell?ed|pending)(?: calls?)?|pretty-?printed|verbatim|excerpt|contents?|transcript|fyi|n\.?b\.?|p\.?s\.?|tl;?dr|"
+    r"(?:listing|figure|fig\.?|table|exhibit|exercise|question|quiz|problem)[ \t]*(?:\d[\d.]*)?|summari[sz]e|paraphrase|debug|note|warning|caution|falsch|richtig|"
     r"incorrecto|incorreto|faux|\u9519\u8bef|\u6b63\u786e|\u274c|\u2705|\u2717|\u2713)[^\w.!?]{0,8}\Z",
     re.IGNORECASE,
 )
+_SAYS_SO: Final = re.compile(
+    r"\b(?:follows?|below)[.!]?\Z|\b(?:below|above|here|this|following)\b[^.]{0,20}\b(?:is|are|was|were|comes|has|contains)\b[^.]{0,60}\b"
+    r"(?:completions?|logs?|excerpts?|dumps?|outputs?|transcripts?|snippets?|docs|documentation|repl(?:y|ies)|page|paste)\b",
+    re.IGNORECASE,
+)
+"""Sentences that say that what follows is somebody's."""
+
+_QUESTION: Final = re.compile(
+    r"^(?:\W|\w+[:.])*[ \t]*(?:is|are|was|would|does|do|did|can|could|should|will|what|which|why|how)\b[^?]{0,60}\b(?:this|these|that|the following)"
+    r"(?:[ \t]+(?:do|mean|call|calls|work|works|valid|right|correct|ok|okay|fine|safe|look|allowed|legal|well-formed|a|an))*[ \t]*\?",
+    re.IGNORECASE,
+)
+"""What asks about the call instead of making it."""
+
 _POINTING: Final = re.compile(
-    r"\b(?:here|this|that|these|those|following|below|above|hier|folgend\w*|voici|ceci|aqu\xed|aqui|este|esto|isto)\b|\u4ee5\u4e0b|\u4e0b\u9762|\u6b21\u306e|\u3053\u308c|\u8fd9",
+    r"\b(?:here|this|that|these|those|following|below|above|what follows|hier|folgend\w*|voici|ceci|aqu\xed|aqui|este|esto|isto)\b|\u4ee5\u4e0b|\u4e0b\u9762|\u6b21\u306e|\u3053\u308c|\u8fd9",
     re.IGNORECASE,
 )
 
@@ -165,7 +230,7 @@ _VERBS: Final = (
     r"is|was|are|were|isn['\u2019]t|would|will|could|can|should|might|may|must|means|meant|does|did|has|had|returns?|returned|looks?|"
     r"calls|called|searches|runs|shows|represents|specif(?:ies|y)|contains?|appears?|appeared|works?|fails?|failed|becomes?|"
     r"ist|w\xe4re|w\xfcrde|bedeutet|est|serait|sera|signifie|es|ser\xeda|significa|\xe9|seria|tells|asks|and then you|in the|from the|to (?:call|search|look|use)|"
-    r"as an?|vs\b|versus|etc|and so on|if you|when you|for (?:example|instance)|or|oder|ou|o(?= ?[<{\[])"
+    r"as an?|vs\b|versus|instead of|rather than|whereas|and (?:the|its|that|this) [a-z]+ [a-z]+|etc|and so on|if you|when you|for (?:example|instance)|or|oder|ou|o(?= ?[<{\[])"
 )
 _AFTER: Final = re.compile(
     rf"[ \t]*[\"'`*_)\],]{{0,4}}[ \t]*(?:(?:{_VERBS})\b|\u2190|\u2014?\s?\u044d\u0442\u043e\b|\u662f|\u8fd9\u662f|\u7684|\u3068\u3044\u3046|\u306f|\u3067\u3059|\u304c|\u3092|\u0438\u043b\u0438\b|\u6216)"
@@ -184,7 +249,7 @@ _COMMENTS: Final = re.compile(
     r"|(?:only |just )?(?:an? |as an? )?(?:example|sample|e\.g\.|placeholder|template|beispiel|exemple|ejemplo|exemplo|\u043f\u0440\u0438\u043c\u0435\u0440)\b"
     r"|(?:but |and |please )?(?:do not|don['\u2019]t|never|must not|not)[ \t]+(?:actually |really |ever )?(?:run|execute|call|do|use|send|output|copy|a real|real)\b"
     r"|(?:i|we)[ \t]+(?:did not|didn['\u2019]t|will not|won['\u2019]t|cannot|can['\u2019]t|would not|refuse to|have not)[ \t]+(?:\w+[ \t]+)?(?:call|run|execute|do|send|output|obey|follow)\b"
-    r"|(?:replace|substitute|fill in|where|with your own)\b"
+    r"|(?:replace|substitute|fill in|where|with your own|instead of|rather than|whereas|and nothing else)\b"
     "|\u8fd9(?:\u53ea)?\u662f[^\u3002\n]{0,20}(?:\u793a\u4f8b|\u4f8b\u5b50|\u683c\u5f0f)|\u3053\u308c\u306f[^\u3002\n]{0,20}(?:\u4f8b|\u5f62\u5f0f|\u30b5\u30f3\u30d7\u30eb))",
     re.IGNORECASE,
 )
@@ -215,6 +280,10 @@ def is_introduced(before: str) -> bool:
     clause, is_ended = _last_clause(before)
     if not clause:
         return False
+    if is_ended and _QUESTION.search(clause):
+        return not _INTENDS.search(clause)
+    if is_ended and _SAYS_SO.search(clause):
+        return not _INTENDS.search(clause)
     if is_ended:  # a sentence of its own
         return _ALONE.fullmatch(clause) is not None or bool(
             _POINTING.search(clause) and _is_noun(clause)
@@ -233,6 +302,8 @@ def is_explained(after: str) -> bool:
         after: some text that begins at the end of the call.
     """
     after = after[:CLAUSE_CHARS]
+    if after.lstrip()[:1] in {"?", "\uff1f"}:
+        return True
     return bool(_AFTER.match(after) or _COMMENTS.match(after))
 
 
@@ -244,6 +315,29 @@ def is_intended(before: str) -> bool:
     """
     clause, _ = _last_clause(before)
     return _INTENDS.search(clause) is not None and not _EXPLAINS.search(clause)
+
+
+def is_own_lead(before: str) -> bool:
+    """Whether the words before a call make it the model's own, and not what they are about.
+
+    Nobody can list all words that announce a quotation, in every language. So this asks the other way round:
+    a sentence that ended announces nothing; one that leads up to the call has to say that a call follows, and
+    a line without an end (a title, a file's name, a prompt of a shell) or a question says nothing of the kind.
+
+    Args:
+        before: all of the text that stands before the call, up to the call.
+    """
+    text = before.rstrip("\"'`*_ \t\r\n")
+    if not text or text[-1] in ".!\u2026\u3002\uff01>":
+        return True
+    clause, _ = _last_clause(before)
+    clause = clause.rsplit("\n", 1)[-1]
+    if not re.search(r"\w", clause) or _OWN_LABEL.fullmatch(clause.strip(" \t#*_>-")):
+        return True
+    if text[-1] in "?\uff1f" or _EXPLAINS.search(clause):
+        return False
+    own = _INTENDS.search(clause) or _FIRST_PERSON.search(clause) or _CALLS.search(clause)
+    return own is not None
 
 
 def is_template(arguments: Mapping[str, object], *, alone: bool) -> bool:
@@ -295,7 +389,7 @@ def _leads_up(before: str) -> bool:
 
 def _is_statement(clause: str) -> bool:
     """Whether a clause that leads up to the call says something in English, but not that a call is made."""
-    if _INTENDS.search(clause) or len(clause.split()) < 2:
+    if _INTENDS.search(clause) or _CALLS.search(clause) or len(clause.split()) < 2:
         return False
     if not _PLAIN_ENGLISH.fullmatch(clause) or _WORDS_OF_OTHERS.search(clause):
         return False
@@ -305,7 +399,8 @@ def _is_statement(clause: str) -> bool:
 def _is_noun(clause: str) -> bool:
     if not _NOUN.search(clause):
         return False
-    return not _INTENDS.search(clause) or _EXPLAINS.search(clause) is not None
+    own = _INTENDS.search(clause) or _FIRST_PERSON.search(clause)
+    return own is None or _EXPLAINS.search(clause) is not None
 
 
 def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:

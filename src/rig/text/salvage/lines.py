@@ -36,6 +36,30 @@ _DIFF: Final = re.compile(
     r"@@ -\d|diff --git |--- (?:a/|\S+\.\w)|\+\+\+ (?:b/|\S+\.\w)|index [0-9a-f]{6}"
 )
 _INDENTED: Final = re.compile(r"(?: {4}| {0,3}\t)[ \t]*\Z")
+_INDENTED_LINE: Final = re.compile(r"(?: {4}| {0,3}\t)[ \t]*\S")
+_ITEM: Final = re.compile(r"[ \t]{0,12}(?:[*+\-\u2022]|\d{1,3}[.)])[ \t]+")
+_YAML_KEY: Final = re.compile(
+    r"(?:[ \t]+(?:-[ \t]+)?|-[ \t]+)[\"']?[\w.\-]{1,60}[\"']?:[ \t]*(?:[|>][+\-]?\d?)?[ \t\r]*\Z"
+    r"|[\"']?[\w.\-]{1,60}[\"']?:[ \t]*[|>][+\-]?\d?[ \t\r]*\Z"
+)
+_PROMPT: Final = re.compile(
+    r"[ \t]*(?:[$%][ \t]+\S|\u276f[ \t]|>>>[ \t]|PS [A-Za-z]:[^>\n]{0,80}>|[A-Za-z]:\\[^>\n]{0,80}>|[\w.\-]{1,32}@[\w.\-]{1,64}[:~ \t][^$#\n]{0,80}[$#][ \t]|In ?\[\d*\]:)"
+)
+_FILE: Final = re.compile(
+    r"[ \t]*(?:(?:file(?:name)?|path|source|title|name)[ \t]*:[ \t]*)?[`*_\"']{0,3}[\w./\\\-]{1,80}\.(?:txt|md|rst|jsonl?|json5|ya?ml|toml|ini|cfg|conf|env|py|ipynb|"
+    r"[jt]sx?|html?|xml|csv|tsv|log|sh|bat|ps1|sql|tex|c|h|cpp|cs|rs|go|java|kt|rb|php|lua|r|eml|pdf|docx?)[`*_\"']{0,3}[ \t]*:?[`*_]{0,3}[ \t\r]*",
+    re.IGNORECASE,
+)
+_GOES_ON: Final = re.compile(
+    r"(?:[\w)\]][ \t]*(?:==?|:=|<-|\+=)|[\w)\]][ \t]*(?:==?|:=)?[ \t]*\\)[ \t\r]*\Z"
+)
+_MAIL: Final = re.compile(
+    r"^(?:From|To|Subject|Date|Cc|Reply-To|Sent):[ \t]\S[^\n]{0,200}\n(?:(?:From|To|Subject|Date|Cc|Reply-To|Sent|Message-ID):[ \t]\S[^\n]{0,200}\n){1,8}",
+    re.MULTILINE,
+)
+
+MAX_MAIL_CHARS: Final = 2_000
+"""Characters above a call among which the head of a mail is looked for."""
 
 
 def is_marked(line: str) -> bool:
@@ -57,17 +81,60 @@ def is_marked(line: str) -> bool:
 
 
 def is_indented(text: str, start: int) -> bool:
-    """Whether a call stands in code that is indented, as Markdown has it: behind prose and a blank line.
+    """Whether a call stands in code that is indented: as Markdown has it, or as a value of YAML.
+
+    Markdown has it behind prose and a blank line. In YAML it is deeper than the line of its key, which is
+    indented itself, an item of a list, or says that a block follows.
 
     Args:
         text: the text.
         start: index of the call.
     """
     line = text.rfind("\n", 0, start) + 1
-    if start - line > MAX_LINE_CHARS or not _INDENTED.match(text[line:start]):
+    blank = text[line:start]
+    if start - line > MAX_LINE_CHARS or not blank or blank.strip():
         return False
     above = text[max(0, line - MAX_LINE_CHARS) : line]
-    return bool(above.strip()) and re.search(r"\n[ \t\r]*\n\Z", above) is not None
+    lines = above.split("\n")[:-1]
+    while lines and _INDENTED.match(blank) and _INDENTED_LINE.match(lines[-1]):
+        lines.pop()
+    if _INDENTED.match(blank) and lines and not lines[-1].strip(" \t\r") and above.strip():
+        return True
+    parent = next((one for one in reversed(lines) if one.strip()), "")
+    item = _ITEM.match(parent)
+    if item is not None and len(blank) >= item.end() > 0 and lines[-1].strip():
+        return True
+    depth = len(parent) - len(parent.lstrip())
+    return len(blank) > depth and _YAML_KEY.match(parent) is not None
+
+
+def is_printed(text: str, start: int) -> bool:
+    """Whether the line above makes a call the content of a file, the output of a command, or code.
+
+    Args:
+        text: the text.
+        start: index of the call.
+    """
+    line = text.rfind("\n", 0, start) + 1
+    if text[line:start].strip() or not line:
+        return False
+    above = text[max(0, line - MAX_LINE_CHARS) : line - 1]
+    last = above[above.rfind("\n") + 1 :]
+    return (
+        _PROMPT.match(last) is not None
+        or _FILE.fullmatch(last) is not None
+        or _GOES_ON.search(last) is not None
+    )
+
+
+def is_mailed(text: str, start: int) -> bool:
+    """Whether the head of a mail stands above a call.
+
+    Args:
+        text: the text.
+        start: index of the call.
+    """
+    return _MAIL.search(text, max(0, start - MAX_MAIL_CHARS), start) is not None
 
 
 def is_lazily_quoted(text: str, start: int) -> bool:

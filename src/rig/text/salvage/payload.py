@@ -1,6 +1,7 @@
 """What stands between the tags of a call: objects, a name with arguments, Python, or nothing. No I/O."""
 
 import re
+from dataclasses import replace
 from typing import Final
 
 from rig.text.salvage.blocks import Block, undecided
@@ -25,6 +26,10 @@ _ELEMENT_PREFIX: Final = re.compile(
     r"<[a-z_]{0,16}(?:>\s{0,8}[\w.\-]{0,128}\s{0,8}(?:</?[a-z_]{0,16}(?:>\s{0,8}(?:<[a-z_]{0,16}(?:>\s{0,8})?)?)?)?)?",
     re.IGNORECASE,
 )
+_FENCE: Final = re.compile(r"`{3,8}(?:json)?[ \t\r]*\n?\s{0,8}(?=\{)", re.IGNORECASE)
+_FENCE_PREFIX: Final = re.compile(r"`{1,8}(?:j(?:s(?:on?)?)?)?\s{0,8}", re.IGNORECASE)
+_FENCE_END: Final = re.compile(r"\s{0,8}`{3,8}[ \t\r]*(?=\n|\Z)")
+_DOUBLED: Final = re.compile(r"(?:\{\s{0,8}){1,3}(?=\{\s{0,8}[\"'])")
 _CALL: Final = re.compile(r"call:(?=[\w.\-]{0,128}\{?)", re.IGNORECASE)
 
 
@@ -79,7 +84,10 @@ def read_objects(source: Source, start: int, setting: Setting, closers: tuple[st
     """
     calls: list[SalvagedCall] = []
     problem: Problem = ""
-    position = end = start
+    doubled = _DOUBLED.match(source.text, start)
+    if doubled:  # models that were shown a template with doubled braces write them
+        setting = with_repairs(setting, "doubled_brace")
+    position = end = doubled.end() if doubled else start
     while source.text[position : position + 1] in {"{", "["} and not source.exhausted:
         value = read_value(source, position, loose=True)
         if value.kind != "complete":
@@ -148,6 +156,13 @@ def _named(source: Source, start: int, setting: Setting, closers: tuple[str, ...
         return Block(end=after + len(closer), calls=found.calls, problem=found.problem)
     if char == "{":
         return read_named_object(source, after, name, setting, closers)
+    if fence := _FENCE.match(source.text, after):
+        fenced = with_repairs(setting, "fence")
+        block = read_named_object(source, fence.end(), name, fenced, closers)
+        behind = _FENCE_END.match(source.text, block.end)
+        return replace(block, end=behind.end()) if behind else block
+    if name and _FENCE_PREFIX.fullmatch(source.text, after):
+        return undecided(source)
     if char in "(=":
         return _python(source, start, setting, closers)
     rest = source.text[after : after + 64]

@@ -7,7 +7,14 @@ from typing import Final
 from rig.text.salvage.bare_json import begins_call
 from rig.text.salvage.blocks import Block, Dialect
 from rig.text.salvage.cues import is_explained, is_intended, is_introduced
-from rig.text.salvage.lines import MAX_LINE_CHARS, is_indented, is_lazily_quoted, is_marked
+from rig.text.salvage.lines import (
+    MAX_LINE_CHARS,
+    is_indented,
+    is_lazily_quoted,
+    is_mailed,
+    is_marked,
+    is_printed,
+)
 from rig.text.salvage.objects import Setting
 from rig.text.salvage.payload import read_objects
 from rig.text.salvage.pythonic import read_python_calls
@@ -24,6 +31,7 @@ _OUTPUT: Final = re.compile(
 _QUOTES: Final = "\"'"
 _SINGLE: Final = re.compile(r"(?:^|[\s(\[])'(?=\S)(?:[^'\n]|(?<=\w)'(?=\w)){0,200}\Z")
 _SINGLE_END: Final = re.compile(r"[^'\n]{0,80}'(?!\w)")
+_ENTITY: Final = re.compile(r"&(?:quot|apos|#34|#39|ldquo|laquo|gt);\s{0,4}\Z")
 _ENDING: Final = ".!?:\u3002\uff01\uff1f"
 _STOPS: Final = ".!?,;:\u3002\uff01\uff1f"
 _OPENING_QUOTES: Final = "`\u201c\u2018\u201e\u00ab\u2039"
@@ -45,11 +53,13 @@ def is_shown(text: str, start: int, end: int, floor: int) -> bool:
         return True
     if before[-1:] and before[-1] in _QUOTES and (after[:1] or '"') in _QUOTES:
         return True
-    if is_introduced(before) or is_explained(after):
+    if _ENTITY.search(before) or is_introduced(before) or is_explained(after):
         return True
     begin = max(floor, text.rfind("\n", floor, start) + 1)
     line = text[begin : min(start, begin + MAX_LINE_CHARS)]
     if is_marked(line) or is_indented(text, start) or is_lazily_quoted(text, start):
+        return True
+    if (is_printed(text, start) or is_mailed(text, start)) and not is_intended(before):
         return True
     if _SINGLE.search(line) and _SINGLE_END.match(after):
         return True

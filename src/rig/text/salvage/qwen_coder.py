@@ -13,6 +13,7 @@ from rig.text.salvage.objects import Setting
 from rig.text.salvage.source import Source
 
 _NAME: Final = "qwen_coder"
+_KEY: Final = "name"
 _FLAGS: Final = re.IGNORECASE | re.ASCII
 _WORDS: Final = ("function", "function_call", "tool_call", "tool_use", "tool", "call", "action")
 _TAGS: Final = Elements(
@@ -52,7 +53,8 @@ def _read_odd(source: Source, start: int) -> Block | None:
     source.charge(64)
     if opener is None:
         prefix = _ODD.call_prefix.fullmatch(source.text, start)
-        if prefix is None or not source.offer.may_begin(prefix["name"] or ""):
+        begun = (prefix["name"] or "") if prefix else ""
+        if prefix is None or not (source.offer.may_begin(begun) or _KEY.startswith(begun.lower())):
             return None
         return read_element(source, start, setting, _ODD)
     name = source.offer.find(opener["name"])

@@ -19,6 +19,8 @@ _INPUT: Final = re.compile(
     r"\s*(?:\*\*)?(?:action[ _]?input|input|arguments|args|parameters)(?:\*\*)?[ \t]?:(?:\*\*)?[ \t]*",
     re.IGNORECASE,
 )
+_COLON: Final = re.compile(r"[ \t]?:\s{1,8}(?=\{)")
+_COLON_PREFIX: Final = re.compile(r"[ \t]?:\s{0,8}")
 _INPUT_PREFIX: Final = re.compile(
     r"[ \t]*(?:\r?\n\s*\*{0,2}[a-z _]{0,14}\*{0,2}[ \t]?)?", re.IGNORECASE
 )
@@ -83,10 +85,14 @@ def _read_tool(source: Source, tool: re.Match[str], setting: Setting) -> Block |
         if call.kind == "complete":
             return Block(end=call.end, calls=call.found.calls, problem=call.found.problem)
         return None
+    if name and (colon := _COLON.match(source.text, tool.end())):
+        return _read_input(source, colon.end(), name, setting)
     if name and rest[:1] == "[" and "]" in rest.partition("\n")[0]:
         inside, _, _ = rest[1:].rpartition("]") if "\n" not in rest else rest[1:].partition("]")
         found = named_call(name, inside, setting)
         return Block(end=tool.end() + len(inside) + 2, calls=found.calls) if found.calls else None
+    if name and at_end and _COLON_PREFIX.fullmatch(rest):
+        return undecided(source, certain=False)
     if not at_end or not _INPUT_PREFIX.fullmatch(rest):
         return None
     found = bare_call(name, setting) if name and not rest.strip() else Found()

@@ -32,8 +32,9 @@ _TOKEN: Final = re.compile(
     r"|\\(?P<env>begin|end)[ \t]*\{(?P<environment>[a-z]+\*?)\}"
     r"|(?P<bb>\[(?P<bbslash>/?)(?P<bbname>[a-z]{1,20})(?:=[^\[\]\n]{0,80})?\])"
     r"|^[ \t]*(?:#\+|[-=*~<\[]{2,16}[ \t]*)(?P<part>begin|start|end)(?:[_ ]of)?[ \t_](?P<partname>[a-z][\w \t]{0,40}?)[ \t]*[-=*~>\]:]{0,16}[ \t\r]*$"
-    r"|(?P<triple>\"{3,}|'{3,})|(?P<ticks>`+)|(?P<rule>^[ \t]*(?:-{4,}|={3,}|\*{4,}|_{4,}|\.{4,}|:{3,}|\|{3,}|%{3,}|<{3,}|>{3,})[ \t]*(?:\w[\w \t]{0,40}(?:[-=*_.:|%<>]{3,})?)?[ \t\r]*$"
-    r"|^[ \t]*(?P<titled>-{3,}|\*{3,})[ \t]*\w[\w \t]{0,40}(?P=titled)[ \t\r]*$)"
+    r"|(?P<triple>\"{3,}|'{3,})|(?P<ticks>`+)|(?P<rule>^[ \t]*(?:-{4,}|={3,}|\*{4,}|_{4,}|\.{4,}|:{3,}|\|{3,}|%{3,}|<{3,}|>{3,})[ \t]*(?:\w[\w \t./]{0,40}(?:[-=*_.:|%<>]{3,})?)?[ \t\r]*$"
+    r"|^[ \t]*[\u2500-\u257f]{2,}[^\n\u2500-\u257f]{0,40}[\u2500-\u257f]{1,200}[ \t\r]*$"
+    r"|^[ \t]*(?P<titled>-{3,}|\*{3,})[ \t]*\w[\w \t./]{0,40}(?P=titled)[ \t\r]*$)"
     r"|(?P<quote>\")|(?P<open>[{\[(\u201c\u201e\u00ab\u2039\u300c\u300e\u300a\u2018])"
     r"|(?P<close>[}\])\u201d\u00bb\u203a\u300d\u300f\u300b])",
     re.MULTILINE,
@@ -64,6 +65,9 @@ _FOREIGN: Final = re.compile(
     r"contents|search_results|website|site|html|body|log|logs|transcript|history|conversation|attachment|data|snippet|text)"
 )
 """Elements that hold what somebody else wrote: to be obeyed least where their end is missing."""
+
+_ASSIGNS: Final = re.compile(r"(?:[=(,]|[\"']:)\s{0,4}\Z")
+"""What stands before a bracket that is a value of other data."""
 
 _OWN_TURNS: Final = frozenset(
     {"assistant", "model", "bot", "chatbot", "ai", "gpt", "response", "a"}
@@ -117,6 +121,8 @@ class Regions:
         text = self._text
         before = text[region.start - 1 : region.start]
         if region.kind not in {"{", "["} or before.isalnum() or before in {")", "]", "}", "_"}:
+            return False
+        if _ASSIGNS.search(text, max(0, region.start - 8), region.start):
             return False
         return not text[region.begin : start].strip("{[ \t\r\n") and not text[
             end : region.end
@@ -184,7 +190,7 @@ class _Finder:
             self._open(token, match)
         else:  # what opens and closes is the same
             name = token if kind in {"ticks", "quote"} else token[:3]
-            name = f"rule {token.lstrip()[0]}" if kind == "rule" else name
+            name = f"rule {_rule(token)}" if kind == "rule" else name
             name = name.replace(">", "<")
             self._pair(name, match, opens=not self.counts.get(name))
 
@@ -235,8 +241,22 @@ class _Finder:
                 self.counts[name] = self.counts.get(name, 0) + 1
 
 
+def _rule(token: str) -> str:
+    """What a line is drawn with: a box begins and ends with other corners."""
+    return min(token.lstrip()[0], "\u2500")
+
+
+def is_foreign(name: str) -> bool:
+    """Whether an element holds what somebody else wrote, also where its end is missing.
+
+    Args:
+        name: of the element, in lower case.
+    """
+    return _FOREIGN.fullmatch(name) is not None
+
+
 def _stays_open(name: str) -> bool:
     """Whether all that follows belongs to what was opened and never closed."""
     if name[0] == "<":
-        return name in {"<!--", "<![cdata["} or _FOREIGN.fullmatch(name[1:]) is not None
+        return name in {"<!--", "<![cdata["} or is_foreign(name[1:])
     return name[0] == "\\" or name.startswith(("```", '"""', "'''", "part "))
