@@ -32,13 +32,22 @@ NOT_BY_A_CLIENT = {
     "rig.text.arguments",
     "rig.text.json_object",
     "rig.text.salvage.text",
+    "rig.transport.client_route",
+    "rig.transport.httpx_transport",
+    "rig.transport.pool",
+    "rig.transport.retry_rules",
     "rig.wire.anthropic.wire",
     "rig.wire.assembly",
+    "rig.wire.decode",
     "rig.wire.faults",
+    "rig.wire.wires",
 }
 """What neither the import nor making a client loads."""
 
-NOT_BY_A_RUN = NOT_BY_A_CLIENT - {"rig.agent.run", "rig.events"} - {"rig.skills"}
+NOT_BY_A_RUN = (
+    NOT_BY_A_CLIENT
+    - {"rig.agent.run", "rig.events", "rig.transport.pool", "rig.wire.decode", "rig.wire.wires"}
+) | {"rig.agent.ledger", "rig.agent.output", "rig.agent.tool_formats", "rig.agent.tools"}
 """What a run without tools, whose server answers at once, has no use for either."""
 
 
@@ -106,20 +115,58 @@ def test_what_few_programs_need_is_not_loaded_by_making_a_client() -> None:
 RUN = """
 import anyio, socket, rig
 server = socket.create_server(("127.0.0.1", 0))
-body = b'{"choices": [{"message": {"content": "Hi."}, "finish_reason": "stop"}]}'
 def answer():
     connection, _ = server.accept()
-    connection.recv(1 << 16)
-    connection.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: %d\\r\\n\\r\\n" % len(body) + body)
+    while BODY:
+        connection.recv(1 << 16)
+        body = BODY.pop(0)
+        connection.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Type: %b\\r\\nContent-Length: %d\\r\\n\\r\\n%b" % (KIND, len(body), body))
     connection.close()
 async def main():
     async with rig.Client(f"http://127.0.0.1:{server.getsockname()[1]}/v1", model="m") as client:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(anyio.to_thread.run_sync, answer)
-            assert (await client.run("Hi", max_tokens=8)).text == "Hi."
+            await ask(client)
 anyio.run(main)
 """
+PLAIN = """
+KIND = b"application/json"
+BODY = [b'{"choices": [{"message": {"content": "Hi."}, "finish_reason": "stop"}]}']
+async def ask(client):
+    assert (await client.run("Hi", max_tokens=8)).text == "Hi."
+"""
+STREAMED = """
+KIND = b"text/event-stream"
+BODY = [b'data: {"choices": [{"delta": {"content": "Hi."}, "finish_reason": "stop"}]}\\n\\ndata: [DONE]\\n\\n']
+async def ask(client):
+    async with client.run_stream("Hi", max_tokens=8) as stream:
+        assert [event async for event in stream]
+"""
+WITH_TOOLS = """
+import rig
+KIND = b"application/json"
+CALL = b'{"id": "1", "function": {"name": "look", "arguments": "{}"}}'
+BODY = [
+    b'{"choices": [{"message": {"content": null, "tool_calls": [%b]}, "finish_reason": "tool_calls"}]}' % CALL,
+    b'{"choices": [{"message": {"content": "Hi."}, "finish_reason": "stop"}]}',
+]
+@rig.tool
+async def look() -> str:
+    'Look.'
+    return "found"
+async def ask(client):
+    assert (await client.run("Hi", max_tokens=8, tools=[look])).iterations == 2
+"""
+ALLOWED = {
+    "plain": (PLAIN, set[str]()),
+    "streamed": (
+        STREAMED,
+        {"rig.client.reply_stream", "rig.wire.assembly"},
+    ),
+    "with tools": (WITH_TOOLS, {"rig.agent.tools"}),
+}
 
 
-def test_what_a_plain_run_needs_not_is_not_loaded_by_it() -> None:
-    assert loaded_by(RUN) & NOT_BY_A_RUN == set()
+@pytest.mark.parametrize(("program", "allowed"), ALLOWED.values(), ids=ALLOWED)
+def test_a_run_loads_no_more_than_it_needs(program: str, allowed: set[str]) -> None:
+    assert loaded_by(program + RUN) & NOT_BY_A_RUN == allowed

@@ -197,7 +197,7 @@ def test_a_read_that_brings_a_token_passes_few_functions(
 
             stream = [*events(count), b"data: [DONE]\n\n"]
             async with Client("http://model/v1") as client:
-                client._http._route.pool._connect = connect  # type: ignore[attr-defined] # the pool's own
+                client._http._opened().pool._connect = connect  # type: ignore[attr-defined] # the pool's own
                 told = 0
                 if as_events:
                     async with client.run_stream("a", model="m", max_tokens=8) as running:
@@ -226,7 +226,7 @@ async def test_a_client_writes_the_head_of_its_requests_once() -> None:
     async with FakeBackend(repeat(reply("a"))).serve() as backend, Client(backend.url) as client:
         for _ in range(3):
             await client.run("a", model="m", max_tokens=8)
-        route = client._http._route
+        route = client._http._opened()
         assert len(route._starts) == 1  # type: ignore[attr-defined] # the pool's own
 
 
@@ -298,7 +298,7 @@ def running(backend: str, rounds: int) -> int:
             return Reads(answers(rounds))
 
         async with Client("http://model/v1") as client:
-            client._http._route.pool._connect = connect  # type: ignore[attr-defined] # the pool's own
+            client._http._opened().pool._connect = connect  # type: ignore[attr-defined] # the pool's own
             result = await client.run(
                 "Add.", model="m", tools=[add], max_tokens=8, max_iterations=rounds
             )
@@ -405,7 +405,7 @@ async def test_a_request_under_way_keeps_few_objects_alive() -> None:
         return Late(answers(1))
 
     async with Client("http://model/v1") as client, anyio.create_task_group() as tasks:
-        client._http._route.pool._connect = connect  # type: ignore[attr-defined] # the pool's own
+        client._http._opened().pool._connect = connect  # type: ignore[attr-defined] # the pool's own
         gc.collect()
         before = len(gc.get_objects())
         for _ in range(count):

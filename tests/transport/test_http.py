@@ -47,7 +47,7 @@ from rig.testing.sockets import listen
 from rig.transport.http import CODED_STEP_BYTES, HTTP, Response, Timeouts
 from rig.transport.httpx_transport import PoolTransport
 from rig.transport.pool import ConnectionPool
-from rig.transport.routes import PoolRoute
+from rig.transport.pool_route import PoolRoute
 
 Sweep = Callable[
     [Callable[[], Coroutine[Any, Any, object]], Callable[[], Awaitable[None]]], Awaitable[int]
@@ -91,8 +91,9 @@ async def driving(
 
 
 def pool_of(http: HTTP) -> ConnectionPool:
-    assert isinstance(http._route, PoolRoute)
-    return http._route.pool
+    route = http._route or http._opened()
+    assert isinstance(route, PoolRoute)
+    return route.pool
 
 
 # --- What is sent and returned ---

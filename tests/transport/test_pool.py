@@ -40,7 +40,8 @@ from rig.testing import (
 from rig.testing.sockets import accept, listen
 from rig.transport import pool
 from rig.transport.httpx_transport import PoolTransport
-from rig.transport.pool import SETTLE_S, IdleConnections, Origin, origin_of
+from rig.transport.origin import Origin, origin_of
+from rig.transport.pool import SETTLE_S, IdleConnections
 from rig.transport.sockets import Connection
 
 Sweep = Callable[

@@ -29,15 +29,14 @@ from rig.errors import (
 )
 from rig.events import RetryEvent, RunEvent, event_listener
 from rig.messages import ToolCall
-from rig.transport.retry import (
+from rig.transport.retry import RetryPolicy, retrying
+from rig.transport.retry_rules import (
     MAX_DETAIL_CHARS,
     TRANSPORT_REASONS,
     GiveUp,
     Progress,
-    RetryPolicy,
     Wait,
     decide,
-    retrying,
 )
 
 autojump = pytest.mark.parametrize("anyio_backend", ["trio-autojump"], indirect=True)

@@ -4,7 +4,8 @@ import pytest
 
 from rig.errors import InvalidRequestError
 from rig.testing import FakeBackend, answer, repeat
-from rig.transport.routes import MAX_KEPT, Endpoint, PoolRoute
+from rig.transport.pool_route import PoolRoute
+from rig.transport.routes import MAX_KEPT, Endpoint
 from rig.transport.timeouts import Deadline, Timeouts
 
 

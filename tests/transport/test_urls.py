@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rig.errors import InvalidRequestError
-from rig.transport.pool import origin_of
+from rig.transport.origin import origin_of
 from rig.transport.urls import _plain_url, join_url, parse_url
 
 JOINS = {

@@ -27,7 +27,7 @@ from rig.errors import (
     UnauthorizedError,
     UpstreamError,
 )
-from rig.transport.retry import TRANSPORT_REASONS
+from rig.transport.retry_rules import TRANSPORT_REASONS
 from rig.wire import transient
 from rig.wire.transient import (
     BUSY,

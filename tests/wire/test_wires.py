@@ -11,7 +11,8 @@ from rig.wire.anthropic.wire import MESSAGES
 from rig.wire.assembly import StreamAssembler
 from rig.wire.dialect import Dialect
 from rig.wire.dialects import ANTHROPIC, DIALECTS, GENERIC
-from rig.wire.wires import CHAT_COMPLETIONS, key_headers, wire_of
+from rig.wire.keys import key_headers
+from rig.wire.wires import CHAT_COMPLETIONS, wire_of
 
 HI = ChatRequest(model="m", messages=(Message(role="user", content="hi"),), max_tokens=8)
 

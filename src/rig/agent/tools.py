@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
 from typing import (
+    TYPE_CHECKING,
     Any,
     Generic,
     Literal,
@@ -29,12 +30,14 @@ from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
 from rig.agent.inputs import check_input
-from rig.agent.ledger import SharedBudget
 from rig.agent.results import MAX_RESULT_CHARS, problems_of
 from rig.agent.schema import Schema, object_schema, portable
 from rig.agent.signature import Signature, is_type, read_signature, signature_of
 from rig.errors import InvalidRequestError, ToolError
 from rig.messages import ToolCall
+
+if TYPE_CHECKING:  # loaded by the runs that have a budget
+    from rig.agent.ledger import SharedBudget
 from rig.text.finite import is_finite
 
 P = ParamSpec("P")
@@ -61,7 +64,7 @@ class ToolContext:
     call: ToolCall
     iteration: int = 1
     deps: Any = field(default=None, repr=False)
-    budget: SharedBudget | None = field(default=None, repr=False)
+    budget: "SharedBudget | None" = field(default=None, repr=False)
 
 
 class ToolOptions(TypedDict, total=False):

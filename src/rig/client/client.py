@@ -11,12 +11,10 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
-from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from rig.agent.history import prepare, read_history
 from rig.client import settings
 from rig.client.per_loop import PerLoop
 from rig.client.probes.limits import BUDGET_S, CACHE_S
@@ -32,12 +30,9 @@ from rig.transport.http import HTTP, MAX_RESPONSE_BYTES, Response, StreamRespons
 from rig.transport.retry import RetryPolicy, retrying
 from rig.transport.sockets import now
 from rig.version import VERSION
-from rig.wire.decode import decode_models
 from rig.wire.dialect import Dialect
 from rig.wire.dialects import dialect_named, dialect_of
-from rig.wire.encode import request_headers
-from rig.wire.salvaged import offered
-from rig.wire.wires import Decode, Wire, key_headers, wire_of
+from rig.wire.keys import key_headers
 
 if TYPE_CHECKING:  # loaded with what needs them: slots, streams, faults, questions that are no chat
     from pathlib import Path
@@ -49,31 +44,16 @@ if TYPE_CHECKING:  # loaded with what needs them: slots, streams, faults, questi
     from rig.client.probes.survey import OnProbe
     from rig.client.probes.tool_surface import ToolSurface
     from rig.client.reply_stream import ClientReplyStream
+    from rig.client.sendable import Sendable
     from rig.events import RetryEvent
     from rig.text.salvage import OfferedTool
     from rig.wire.embeddings import Vector
     from rig.wire.occupancy import Occupancy
+    from rig.wire.wires import Decode
 
 USER_AGENT = f"rig/{VERSION}"
 
 _NO_OPTIONS = ChatOptions()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Sendable:
-    """A request ready to be sent.
-
-    Attributes:
-        request: with its model named and its messages in order.
-        wire: the API it is sent over.
-        body: written once for all attempts.
-        headers: its own.
-    """
-
-    request: ChatRequest
-    wire: Wire
-    body: bytes
-    headers: Mapping[str, str]
 
 
 class Client(RunMixin):
@@ -192,7 +172,7 @@ class Client(RunMixin):
         Raises:
             RigError: the request was refused, or no usable reply came within retries and time-outs.
         """
-        return await self._complete(request, self._retry, offered(request))
+        return await self._complete(request, self._retry, salvage=True)
 
     def stream(self, request: ChatRequest, /) -> AbstractAsyncContextManager[ReplyStream]:
         """Send one chat request and hand out its reply while it arrives.
@@ -212,11 +192,11 @@ class Client(RunMixin):
                 text and the calls that had come are on it.
             RigError: the request was refused, or no usable reply came.
         """
-        return self._stream(request, self._retry, offered(request))
+        return self._stream(request, self._retry, salvage=True)
 
     @asynccontextmanager
     async def _stream(
-        self, request: ChatRequest, policy: RetryPolicy, tools: Sequence["OfferedTool"] = ()
+        self, request: ChatRequest, policy: RetryPolicy, *, salvage: bool = False
     ) -> AsyncGenerator[ReplyStream]:
         sendable = self._encoded(request, stream=True)
         started = now()
@@ -231,7 +211,7 @@ class Client(RunMixin):
                     sent = now()
                     response = await self._stream_response(answer, sendable)
                     stream = self._reply_stream(
-                        sendable, response, answer, started=started, sent=sent, tools=tools
+                        sendable, response, answer, started=started, sent=sent, salvage=salvage
                     )
                     await stream.begin()
                     begun = True
@@ -257,6 +237,8 @@ class Client(RunMixin):
 
         async def attempt() -> tuple[str, ...]:
             response = await self._exchange(lambda: self._http.get("models", self._asking), until)
+            from rig.wire.decode import decode_models  # noqa: PLC0415 with the first answer
+
             return decode_models(response.body)
 
         return await retrying(attempt, self._retry, on_retry=self._on_retry)
@@ -386,6 +368,8 @@ class Client(RunMixin):
         Raises:
             InvalidRequestError: a message is none, or can't be sent.
         """
+        from rig.agent.history import prepare, read_history  # noqa: PLC0415 with the first request
+
         turns = read_history(messages)
         if system:
             turns = (Message(role="system", content=system), *turns)
@@ -507,23 +491,24 @@ class Client(RunMixin):
         return await retrying(attempt, self._retry, on_retry=self._on_retry)
 
     def _complete(
-        self, request: ChatRequest, policy: RetryPolicy, tools: Sequence["OfferedTool"] = ()
+        self, request: ChatRequest, policy: RetryPolicy, *, salvage: bool = False
     ) -> Coroutine[Any, Any, Reply]:
         """One reply.
 
         Args:
             request: what to ask.
             policy: when it is asked again.
-            tools: calls of these are read also where they come as text; probes want to know.
+            salvage: calls of the offered tools are read also where they come as text; probes want to know.
         """
         sendable = self._encoded(request)
+        tools = sendable.offered if salvage else ()
         # No closure: each variable it shares would be an object of every request under way.
         attempt = partial(self._attempt, sendable, tools, now(), policy)
         return retrying(attempt, policy, on_retry=self._on_retry, greedy=request.options.greedy)
 
     async def _attempt(
         self,
-        sendable: _Sendable,
+        sendable: "Sendable",
         tools: Sequence["OfferedTool"],
         started: float,
         policy: RetryPolicy,
@@ -533,7 +518,7 @@ class Client(RunMixin):
         response = await self._exchange(partial(self._post, sendable), until, options)
         return sendable.wire.decode(response.body, latency_s=now() - started, tools=tools)
 
-    def _post(self, sendable: _Sendable) -> Coroutine[Any, Any, Response]:
+    def _post(self, sendable: "Sendable") -> Coroutine[Any, Any, Response]:
         return self._http.post(sendable.wire.path, sendable.body, sendable.headers)
 
     @cached_property
@@ -552,24 +537,18 @@ class Client(RunMixin):
             dialect_for=self._dialect_for,
         )
 
-    async def _send_once(self, request: ChatRequest) -> tuple[bytes, Decode]:
+    async def _send_once(self, request: ChatRequest) -> "tuple[bytes, Decode]":
         sendable = self._encoded(request)
         until = _until(RetryPolicy.off(), now())
         response = await self._exchange(partial(self._post, sendable), until, request.options)
         return response.body, sendable.wire.decode
 
-    def _encoded(self, request: ChatRequest, *, stream: bool = False) -> _Sendable:
+    def _encoded(self, request: ChatRequest, *, stream: bool = False) -> "Sendable":
         """The request as it is sent, over the API its model is asked over."""
-        model, messages = self.named_model(request.model), prepare(request.messages)
-        if model != request.model or messages is not request.messages:
-            request = replace(request, model=model, messages=messages)
-        dialect = self._dialect_for(request.model)
-        wire = wire_of(dialect)
-        return _Sendable(
-            request=request,
-            wire=wire,
-            body=wire.encode(request, stream=stream, dialect=dialect),
-            headers=self._headers_of(dialect) | request_headers(request),
+        model = self.named_model(request.model)
+        dialect = self._dialect_for(model)
+        return _sendable().of(
+            request, model=model, dialect=dialect, headers=self._headers_of(dialect), stream=stream
         )
 
     def _dialect_for(self, model: str) -> Dialect:
@@ -581,7 +560,12 @@ class Client(RunMixin):
 
     def _headers(self, dialect: Dialect) -> dict[str, str]:
         """What a dialect's requests carry beside what all do: who asks, and which API is meant."""
-        return dict((*wire_of(dialect).headers, *key_headers(dialect, self._api_key)))
+        keys = key_headers(dialect, self._api_key)
+        if dialect.wire == "chat_completions":
+            return dict(keys)
+        from rig.wire.wires import wire_of  # noqa: PLC0415 few clients speak another
+
+        return dict((*wire_of(dialect).headers, *keys))
 
     def _slot(self, options: ChatOptions, until: float) -> AbstractAsyncContextManager[None]:
         """A slot for the length of a block, where there are slots."""
@@ -589,7 +573,9 @@ class Client(RunMixin):
             return nullcontext()
         return self._slots.get().hold(options.tenant, options.priority, until=until)
 
-    async def _stream_response(self, answer: AsyncExitStack, sendable: _Sendable) -> StreamResponse:
+    async def _stream_response(
+        self, answer: AsyncExitStack, sendable: "Sendable"
+    ) -> StreamResponse:
         """Send the request and read the head of its answer.
 
         Args:
@@ -617,20 +603,20 @@ class Client(RunMixin):
 
     def _reply_stream(
         self,
-        sendable: _Sendable,
+        sendable: "Sendable",
         response: StreamResponse,
         answer: AsyncExitStack,
         *,
         started: float,
         sent: float,
-        tools: Sequence["OfferedTool"],
+        salvage: bool,
     ) -> "ClientReplyStream":
         streaming, key = _streaming(), thinking_key(sendable.request)
         chat = sendable.wire.stream(
             content_type=response.headers.get("content-type", ""),
             max_response_bytes=self._max_response_bytes,
             thinking=key in self._thinking,
-            tools=tools,
+            tools=sendable.offered if salvage else (),
         )
         return streaming.reply_stream(
             response,
@@ -688,6 +674,13 @@ class _Streaming(NamedTuple):
     raw_factor: int
     reply_stream: "type[ClientReplyStream]"
     loop_watch: "type[LoopWatch]"
+
+
+@cache
+def _sendable() -> "type[Sendable]":
+    from rig.client.sendable import Sendable  # noqa: PLC0415 with the first request
+
+    return Sendable
 
 
 @cache

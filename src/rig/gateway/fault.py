@@ -14,7 +14,7 @@ from rig.errors import (
     StreamCutError,
     UpstreamError,
 )
-from rig.transport.retry import TRANSPORT_REASONS
+from rig.transport.retry_rules import TRANSPORT_REASONS
 
 Fault = Literal[
     "limited", "full", "quota", "loading", "failing", "unreachable", "broken", "silent", "garbled",

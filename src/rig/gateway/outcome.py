@@ -10,7 +10,7 @@ from rig.events import EndpointChanged, RetryEvent, RetryKind
 from rig.gateway.choose import Nobody
 from rig.gateway.endpoint import EndpointStatus
 from rig.gateway.fault import Fault
-from rig.transport.retry import MAX_DETAIL_CHARS
+from rig.transport.retry_rules import MAX_DETAIL_CHARS
 
 _KINDS: Final[Mapping[Fault, RetryKind]] = {"limited": "429", "full": "429", "failing": "5xx"}
 

@@ -8,20 +8,21 @@ is open while a caller's code runs.
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import anyio
 import anyio.lowlevel
 
 from rig.errors import ProtocolError, ResponseTooLargeError, RigError
-from rig.transport.body import Answer
-from rig.transport.foreign import rig_error_from
 from rig.transport.limits import ACCEPT_ENCODING, BodyDecoder
 from rig.transport.request import header_pairs
-from rig.transport.routes import ClientRoute, Endpoint, Headers, PoolRoute, Route
+from rig.transport.routes import Endpoint, Headers, Route
 from rig.transport.sockets import now
 from rig.transport.timeouts import Deadline, Timeouts
 from rig.version import VERSION
+
+if TYPE_CHECKING:  # loaded with the first answer
+    from rig.transport.body import Answer
 
 __all__ = ["HTTP", "AsyncHTTPClient", "Response", "StreamResponse", "Timeouts"]
 
@@ -88,7 +89,7 @@ class StreamResponse:
 
     def __init__(
         self,
-        answer: Answer,
+        answer: "Answer",
         deadline: Deadline,
         *,
         max_bytes: int,
@@ -196,6 +197,8 @@ class StreamResponse:
             except RigError:
                 raise
             except Exception as fault:
+                from rig.transport.foreign import rig_error_from  # noqa: PLC0415 of foreign faults
+
                 if (error := rig_error_from(fault, "idle")) is None:
                     raise
         raise error or self._deadline.error()
@@ -243,18 +246,27 @@ class HTTP:
     ) -> None:
         fields = {**_DEFAULT_HEADERS, **dict(header_pairs(headers))}
         fields["accept-encoding"] = ACCEPT_ENCODING
-        endpoint = Endpoint(base_url, fields)
+        self._endpoint = Endpoint(base_url, fields)
         self._timeouts = timeouts
         self._max_response_bytes = max_response_bytes
-        self._route: Route
-        if http_client is None:
-            self._route = PoolRoute(endpoint, timeouts.connect_s)
-        else:
-            self._route = ClientRoute(http_client, endpoint, timeouts.connect_s)
+        self._is_own = http_client is None
+        self._route: Route | None = None  # rig's own is made with the first request
+        if http_client is not None:
+            from rig.transport.client_route import ClientRoute  # noqa: PLC0415 few bring a client
+
+            self._route = ClientRoute(http_client, self._endpoint, timeouts.connect_s)
 
     def __repr__(self) -> str:
-        own = isinstance(self._route, PoolRoute)
-        return f"HTTP({'its own connections' if own else 'the client of the caller'})"
+        return f"HTTP({'its own connections' if self._is_own else 'the client of the caller'})"
+
+    def _opened(self) -> Route:
+        """The way to the endpoint; that over rig's own connections is made once."""
+        if self._route is not None:
+            return self._route
+        from rig.transport.pool_route import PoolRoute  # noqa: PLC0415 with the first request
+
+        self._route = PoolRoute(self._endpoint, self._timeouts.connect_s)
+        return self._route
 
     def post(self, path: str, body: bytes, headers: Headers = ()) -> Coroutine[Any, Any, Response]:
         """Send a body and return the whole answer, whatever its status.
@@ -335,13 +347,13 @@ class HTTP:
         deadline: Deadline,
         *,
         uncoded: bool,
-    ) -> Answer | RigError:
+    ) -> "Answer | RigError":
         """Send until the head is there; what went wrong is returned.
 
         Raises:
             RigError: as `Route.send`.
         """
-        route = self._route
+        route = self._route or self._opened()
         if route.minds_deadline:
             return await route.send(method, path, body, headers, deadline=deadline, uncoded=uncoded)
         with anyio.CancelScope(deadline=deadline.at):
@@ -350,17 +362,20 @@ class HTTP:
 
     async def aclose(self) -> None:
         """Close rig's own connections; a caller's client stays open."""
-        await self._route.aclose()
+        await (self._route or self._opened()).aclose()
 
     async def _request(self, method: str, path: str, body: bytes, headers: Headers) -> Response:
         deadline = Deadline(self._timeouts, now())
         come = _Come()
         outcome: RigError | None = None
-        if self._route.minds_deadline:
-            outcome = await self._exchange(method, path, body, headers, come, deadline)
+        route = self._route or self._opened()
+        if route.minds_deadline:
+            outcome = await self._exchange(route, method, path, body, headers, come, deadline)
         else:
             with anyio.CancelScope(deadline=deadline.at) as scope:
-                outcome = await self._exchange(method, path, body, headers, come, deadline, scope)
+                outcome = await self._exchange(
+                    route, method, path, body, headers, come, deadline, scope
+                )
         if come.complete or (come.status >= 400 and not _is_too_large(outcome)):
             # An error status says more than the fault that cut its body short.
             return Response(come.status, come.headers, b"".join(come.parts))
@@ -368,6 +383,7 @@ class HTTP:
 
     async def _exchange(
         self,
+        route: Route,
         method: str,
         path: str,
         body: bytes,
@@ -378,7 +394,7 @@ class HTTP:
     ) -> RigError | None:
         """One request and its answer, filled in as it comes; what went wrong is returned."""
         try:
-            answer = await self._route.send(method, path, body, headers, deadline=deadline)
+            answer = await route.send(method, path, body, headers, deadline=deadline)
             if isinstance(answer, RigError):
                 return answer
             come.status, come.headers = answer.status, answer.headers
@@ -391,13 +407,15 @@ class HTTP:
         except RigError as error:
             return error
         except Exception as fault:
+            from rig.transport.foreign import rig_error_from  # noqa: PLC0415 of foreign faults
+
             if (mapped := rig_error_from(fault, "idle")) is None:
                 raise
             return mapped
         come.complete = True
         return None
 
-    def _is_done(self, answer: Answer, come: _Come) -> bool:
+    def _is_done(self, answer: "Answer", come: _Come) -> bool:
         """Take a body that came with its head, and needs no decoding and no cutting."""
         body = answer.whole
         if body is None or answer.encoding or len(body) > self._max_response_bytes:
@@ -409,7 +427,7 @@ class HTTP:
     async def _read_all(
         self,
         come: _Come,
-        answer: Answer,
+        answer: "Answer",
         deadline: Deadline,
         scope: anyio.CancelScope | None,
     ) -> None:

@@ -9,7 +9,8 @@ from typing import Self
 import httpx
 
 from rig.errors import InvalidRequestError
-from rig.transport.pool import ConnectionPool, Exchange, origin_of
+from rig.transport.origin import origin_of
+from rig.transport.pool import ConnectionPool, Exchange
 from rig.transport.request import encode_head
 
 

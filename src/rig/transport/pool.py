@@ -23,7 +23,7 @@ from collections.abc import (
     Coroutine,
 )
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, cast
 
 import anyio
 import anyio.lowlevel
@@ -32,12 +32,10 @@ import anyio.to_thread
 from rig.errors import InvalidRequestError, RequestTimeoutError, StreamCutError, UpstreamError
 from rig.transport.body import JoinedHeaders
 from rig.transport.http1 import Data, End, Event, Head, ResponseReader, read_plain
+from rig.transport.origin import Origin
 from rig.transport.request import RequestHead, chunk
 from rig.transport.sockets import Connection, connect, now
 from rig.transport.timeouts import Deadline
-
-if TYPE_CHECKING:  # loaded where a caller's client is one of httpx
-    import httpx
 
 KEEPALIVE_S = 30.0
 """Seconds an idle connection is kept. uvicorn, under most Python model servers, closes after 5 and
@@ -60,23 +58,6 @@ JOIN_BYTES = 64 * 1024
 
 Connect = Callable[..., Awaitable[Connection]]
 """`sockets.connect`, or a stand-in with its signature."""
-
-
-class Origin(NamedTuple):
-    """Where connections lead to; requests to the same origin share them. The key of every look-up.
-
-    Attributes:
-        tls: https.
-        host: name or IP address, in ASCII.
-        port: TCP port.
-    """
-
-    tls: bool
-    host: str
-    port: int
-
-    def __repr__(self) -> str:
-        return "Origin(...)"
 
 
 class IdleConnections:
@@ -298,22 +279,6 @@ class ConnectionPool:
             connection.close()
         # One turn of the loop, in which asyncio closes the sockets.
         await anyio.lowlevel.cancel_shielded_checkpoint()
-
-
-def origin_of(url: "httpx.URL") -> Origin:
-    """Where a URL leads to.
-
-    Args:
-        url: an absolute URL.
-
-    Raises:
-        InvalidRequestError: it is not an http or https URL with a host.
-    """
-    tls = url.scheme == "https"
-    port = url.port if url.port is not None else 443 if tls else 80
-    if not (tls or url.scheme == "http") or not url.raw_host or not 0 < port < 65536:
-        raise InvalidRequestError("the URL must be an http:// or https:// URL with a host")
-    return Origin(tls, url.raw_host.decode("ascii"), port)
 
 
 _tls_lock = threading.Lock()

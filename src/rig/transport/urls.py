@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Final
 
 from rig.errors import InvalidRequestError
-from rig.transport.pool import Origin, origin_of
+from rig.transport.origin import Origin, origin_of
 
 MAX_PLAIN_CHARS: Final = 2048
 """Characters of a URL that may pass for a plain one."""

@@ -12,7 +12,6 @@ from pydantic_core import from_json
 
 from rig.messages import ToolCall, arguments_text, as_object
 from rig.model import CallDelta, CallStage
-from rig.text.arguments import read_arguments
 from rig.wire.calls import call_entries, clean_tool_name
 from rig.wire.calls import call_id as entry_id
 from rig.wire.dialects import ARGUMENT_KEYS
@@ -387,6 +386,8 @@ def _is_cut(arguments: str) -> bool:
     try:
         from_json(arguments, allow_inf_nan=False)
     except (ValueError, TypeError):  # TypeError: a str that holds lone surrogates
+        from rig.text.arguments import read_arguments  # noqa: PLC0415 of broken calls
+
         return read_arguments(arguments).kind == "truncated"
     return False
 

@@ -16,7 +16,6 @@ from rig.text.salvage import OfferedTool
 from rig.wire.assembly import MAX_RESPONSE_BYTES, StreamAssembler
 from rig.wire.call_assembly import whole_calls
 from rig.wire.decode import decode_chat
-from rig.wire.fault_text import read_fault
 from rig.wire.sse import MAX_EVENT_BYTES, Event, SSEParser
 
 RAW_FACTOR: Final = 256
@@ -267,6 +266,8 @@ class ChatStream:
         except StreamCutError as error:
             if error.reason != "no_events" or not self._odd_head.strip():
                 raise
+        from rig.wire.fault_text import read_fault  # noqa: PLC0415 of answers that are none
+
         raise ProtocolError(
             "the answer is neither a stream of events nor JSON: check that the base URL leads to an"
             " OpenAI-compatible API",

@@ -5,16 +5,19 @@ may turn out late: then what has been shown is taken back, and the text is read 
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rig.model import Delta
 from rig.text.orphan_closer import OrphanCloserFilter
 from rig.text.pieces import Piece, Trimmed
 from rig.text.reasoning_filter import ReasoningFilter
-from rig.text.salvage import OfferedTool, SalvageGate, ThoughtGate
-from rig.text.salvage.gate import Place
+from rig.text.salvage import OfferedTool
 from rig.text.stop_tokens import StopTokenFilter
 from rig.wire.text_delta import text_delta
+
+if TYPE_CHECKING:  # loaded where tools are offered
+    from rig.text.salvage import SalvageGate, ThoughtGate
+    from rig.text.salvage.gate import Place
 
 PARTS: Final = "content"
 """Source of thoughts that came as parts of the content (Mistral's shape)."""
@@ -59,8 +62,12 @@ class TextAssembler:
         self._gate: SalvageGate | None = None
         self._thought_gate: ThoughtGate | None = None
         if tools:
-            self._gate = SalvageGate(tools, place=self._place, shown=lambda: bool(self._shown))
-            self._thought_gate = ThoughtGate()
+            from rig.text import salvage  # noqa: PLC0415 some forty modules come with its gates
+
+            self._gate = salvage.SalvageGate(
+                tools, place=self._place, shown=lambda: bool(self._shown)
+            )
+            self._thought_gate = salvage.ThoughtGate()
 
     @property
     def text(self) -> str:
@@ -219,14 +226,14 @@ class TextAssembler:
                 self.retracted = True
                 self._retract(deltas)
 
-    def _pass(self, text: str, gate: SalvageGate, deltas: list[Delta]) -> None:
+    def _pass(self, text: str, gate: "SalvageGate", deltas: list[Delta]) -> None:
         """Let through what is no part of a call; where that ends in a thought, calls are drafts."""
         for part in gate.steps(text):
             self._show(self._filter.feed(part), deltas)
         if gate.holding:
             self._unseen.append(text)
 
-    def _place(self) -> Place:
+    def _place(self) -> "Place":
         if self._leaks is None or not self._leaks.thinking:
             return "text"
         return "assumed" if self._leaks.assumed else "thought"
@@ -270,7 +277,7 @@ class TextAssembler:
             self._shown.append(text)
             deltas.append(text_delta(text))
 
-    def _tell_held(self, gate: ThoughtGate, deltas: list[Delta]) -> None:
+    def _tell_held(self, gate: "ThoughtGate", deltas: list[Delta]) -> None:
         """Tell what was held back of a thought: an answer follows, so it is no call."""
         if held := "".join(gate.close()):
             self._told.append(held)

@@ -1,9 +1,8 @@
 """The two APIs a model is asked over, as values: where requests go and how both sides are read. No I/O."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol
 
 from rig.model import ChatRequest, Reply
@@ -15,8 +14,6 @@ from rig.wire.encode import encode_chat
 if TYPE_CHECKING:  # loaded with the first stream
     from rig.wire.assembly import StreamAssembler
     from rig.wire.chat_stream import ChatStream
-
-_KEY_FORMS: Final[Mapping[str, str]] = MappingProxyType({"authorization": "Bearer "})
 
 
 class Encode(Protocol):
@@ -131,16 +128,3 @@ CHAT_COMPLETIONS: Final = Wire(
 def wire_of(dialect: Dialect) -> Wire:
     """The API a dialect is spoken over."""
     return _messages() if dialect.wire == "messages" else CHAT_COMPLETIONS
-
-
-def key_headers(dialect: Dialect, api_key: str) -> tuple[tuple[str, str], ...]:
-    """The header that says who asks.
-
-    Args:
-        dialect: who is asked.
-        api_key: the key; "" sends none.
-    """
-    if not api_key:
-        return ()
-    form = _KEY_FORMS.get(dialect.key_header.lower(), "")
-    return ((dialect.key_header, form + api_key),)
