@@ -139,6 +139,27 @@ def reading(datas: list[bytes], tools: Sequence[OfferedTool] = ()) -> int:
 
 
 @pytest.mark.parametrize(
+    "tools", [(), (OfferedTool("add", {"type": "object"}),)], ids=["", "tools"]
+)
+@pytest.mark.parametrize(
+    "delta",
+    [
+        {"reasoning_content": "word "},
+        {"role": "assistant", "content": "", "reasoning": "word "},
+        {"role": "assistant", "content": "word ", "tool_calls": None},
+    ],
+    ids=["thought", "thought beside an empty text", "text beside nothing"],
+)
+def test_a_thought_and_a_text_among_empty_fields_cost_as_few_calls_as_a_text(
+    delta: dict[str, Any], tools: Sequence[OfferedTool]
+) -> None:
+    choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": None}
+    event = b"data: " + to_json({"id": "a", "model": "m", "choices": [choice]}) + b"\n\n"
+    few, many = (reading([event * count], tools) for count in (100, 1100))
+    assert (many - few) / 1000 <= 1.2
+
+
+@pytest.mark.parametrize(
     ("changing", "most"),
     [
         pytest.param({}, 1.2, id="alike"),

@@ -1,6 +1,8 @@
 """Events that differ in their text alone are read at once, and tell what reading them one by one tells."""
 
 import json
+import re
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -15,6 +17,7 @@ from rig.text.salvage import OfferedTool
 from rig.wire.assembly import StreamAssembler
 from rig.wire.chat_stream import ChatStream
 from rig.wire.plain_events import MAX_LESSONS, PlainEvents
+from rig.wire.sse import Event
 
 
 def chunk(content: object = "a", finish: object = None, **more: Any) -> dict[str, Any]:
@@ -152,6 +155,7 @@ TEXTS = st.one_of(
             "\\",
         ]
     ),
+    st.sampled_from(["<|", "tool_call|>", "a ", "[", "[TOOL_CALLS]", "\u273f"]),
     st.sampled_from(
         [" " * 99, " " * 150, "\t" * 199, "w" * 90, "]", ">", "[add(a=1)]", '{"a": 1}']
     ),
@@ -180,22 +184,84 @@ ODD = st.sampled_from(
         block({"id": "c", "choices": [{"index": 0, "delta": {"refusal": "no"}}]}),
     ]
 )
+SHAPES: dict[str, Callable[[str], dict[str, Any]]] = {
+    "llama.cpp": lambda text: {"content": text},
+    "llama.cpp, thoughts": lambda text: {"reasoning_content": text},
+    "DeepSeek": lambda text: {"content": text, "reasoning_content": None},
+    "DeepSeek, thoughts": lambda text: {"content": None, "reasoning_content": text},
+    "Ollama": lambda text: {"role": "assistant", "content": text},
+    "Ollama, thoughts": lambda text: {"role": "assistant", "content": "", "reasoning": text},
+    "vLLM, thoughts": lambda text: {"reasoning": text},
+    "twice": lambda text: {"reasoning": text, "reasoning_content": text},
+    "with thoughts": lambda text: {"content": text, "reasoning_content": "t"},
+    "with text": lambda text: {"content": "b", "reasoning": text},
+    "with calls": lambda text: {
+        "reasoning": text,
+        "tool_calls": [{"index": 0, "function": {"arguments": "{"}}],
+    },
+    "with no calls": lambda text: {"reasoning": text, "tool_calls": [], "function_call": None},
+    "as parts": lambda text: {"content": [{"type": "text", "text": text}]},
+    "parts of thoughts": lambda text: {"reasoning_details": [{"text": text}]},
+}
+ENDS = [
+    {"finish_reason": None},
+    {"finish_reason": None, "logprobs": None, "stop_reason": None},
+    {},
+    {"finish_reason": None, "native_finish_reason": "stop", "logprobs": None},
+    {"finish_reason": "length"},
+]
+
+
+def shaped(
+    shape: Callable[[str], dict[str, Any]], end: dict[str, Any], created: int, text: str
+) -> dict[str, Any]:
+    return chunk(created=created) | {"choices": [{"index": 0, "delta": shape(text), **end}]}
+
+
 PLAIN = st.builds(
-    lambda texts, ascii_only, created: block(
+    lambda texts, ascii_only, shape, end, created: block(
         *(
-            json.dumps(chunk(text, created=created), ensure_ascii=ascii_only).encode()
+            json.dumps(shaped(shape, end, created, text), ensure_ascii=ascii_only).encode()
             for text in texts
         )
     ),
     st.lists(TEXTS, max_size=12),
     st.booleans(),
+    st.sampled_from([*SHAPES.values()]),
+    st.sampled_from([*ENDS[:1] * 6, *ENDS]),
     st.integers(1, 2),
 )
+
+
+@pytest.mark.parametrize("end", ENDS[:2], ids=["bare", "with nothing more"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "llama.cpp",
+        "llama.cpp, thoughts",
+        "DeepSeek",
+        "DeepSeek, thoughts",
+        "Ollama",
+        "Ollama, thoughts",
+        "vLLM, thoughts",
+        "with no calls",
+    ],
+)
+def test_texts_and_thoughts_of_many_servers_are_read_at_once(
+    name: str, end: dict[str, Any]
+) -> None:
+    assembler = StreamAssembler()
+    shape = SHAPES[name]
+    assembler.feed([Event(type="message", data=json.dumps(shaped(shape, end, 1, "a")).encode())])
+    deltas = assembler.feed_plain(block(*(shaped(shape, end, 1, text) for text in "bc")))
+    thoughts = "thoughts" in name or name == "with no calls"
+    assert deltas == [Delta(reasoning=one) if thoughts else Delta(text=one) for one in "bc"]
 
 
 @given(
     parts=st.lists(st.one_of(PLAIN, PLAIN, ODD), max_size=8),
     cuts=st.lists(st.integers(0, 1 << 14), max_size=6),
+    each=st.integers(0, 3),
     cap=st.sampled_from([40, 1 << 20]),
     event_cap=st.sampled_from([60, 150, 400, None]),
     thinking=st.booleans(),
@@ -204,6 +270,7 @@ PLAIN = st.builds(
 def test_a_stream_tells_the_same_however_its_events_are_read(
     parts: list[bytes],
     cuts: list[int],
+    each: int,
     cap: int,
     event_cap: int | None,
     thinking: bool,
@@ -211,6 +278,9 @@ def test_a_stream_tells_the_same_however_its_events_are_read(
 ) -> None:
     data = b"".join(parts)
     places = sorted({0, len(data), *(cut % (len(data) + 1) for cut in cuts)})
+    if each:  # so many events a read
+        ends = [found.end() for found in re.finditer(b"\n\n", data)]
+        places = sorted({0, len(data), *ends[::each]})
     pieces = [data[start:end] for start, end in pairwise(places)]
     settings = {
         "max_response_bytes": cap,

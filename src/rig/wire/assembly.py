@@ -32,7 +32,7 @@ from rig.wire.decode import decode_chat, failed_reply
 from rig.wire.dialects import REASONING_FIELDS
 from rig.wire.finish import ending, finish_reason, finish_word
 from rig.wire.payload import is_parsed_array, is_parsed_object, parse_json
-from rig.wire.plain_events import PlainEvents
+from rig.wire.plain_events import TEXT_FIELD, TEXT_FIELDS, PlainEvents
 from rig.wire.sse import Event
 from rig.wire.text_assembly import PARTS, TextAssembler, byte_size
 from rig.wire.told_faults import error_in_payload, first_choice
@@ -92,7 +92,7 @@ class StreamAssembler:
         self._read = 0
         self._has_choice = False
         self._plain = PlainEvents()
-        self._text_alone = False  # the last event told nothing but text
+        self._alone = ""  # the field of a text that was all the last event told
         self._finish = ""
         self._filter_report: object = None
         self._done = False
@@ -171,11 +171,11 @@ class StreamAssembler:
             What is new, in order. A fault is on `fault`, and is raised by `close`.
         """
         deltas: list[Delta] = []
-        plain: tuple[bytes, dict[str, Any]] | None = None
+        plain: tuple[bytes, dict[str, Any], str] | None = None
         for event in events:
             if self.ended:
                 break
-            self._text_alone = False
+            self._alone = ""
             try:
                 value = from_json(event.data)
             except ValueError:
@@ -184,8 +184,8 @@ class StreamAssembler:
                 self._take_odd(event, deltas)
             elif event.type != "error" and is_parsed_object(value):
                 self._take_chunk(event.type, value, deltas)
-                if self._text_alone:
-                    plain = event.data, value
+                if self._alone:
+                    plain = event.data, value, self._alone
             else:
                 self._take_value(event.type, value, deltas)
         if plain is not None and self._plain.curious and _is_plain(plain[1]):
@@ -211,7 +211,10 @@ class StreamAssembler:
             return None
         deltas: list[Delta] = []
         self._read += len(texts)
-        self._text.add_texts(texts, deltas)
+        if (field := self._plain.field) == TEXT_FIELD:
+            self._text.add_texts(texts, deltas)
+        else:
+            self._text.add_thoughts(texts, field, deltas)
         return deltas
 
     def close(self) -> list[Delta]:
@@ -315,8 +318,8 @@ class StreamAssembler:
         word = choice.get("finish_reason", _ODD)
         if word or len(choice) > _PLAIN_FIELDS:
             self._note_finish(choice)
-        elif len(delta) == 1 and type(content) is str:
-            self._text_alone = True
+        if not (word or self._finish) and self._plain.curious:
+            self._alone = _alone(delta)
         if "usage" in choice:
             self._note_usage(choice["usage"])  # Moonshot's place for it
 
@@ -564,12 +567,19 @@ class StreamAssembler:
 def _is_plain(chunk: Mapping[str, Any]) -> bool:
     """Whether a chunk of nothing but text stays one with any other text."""
     choices = chunk["choices"]
-    return (
-        is_parsed_array(choices)
-        and len(choices) == 1
-        and "error" not in choices[0]
-        and "error" not in chunk
-    )
+    if not is_parsed_array(choices) or len(choices) != 1:
+        return False
+    choice = choices[0]
+    told = (choice.get("usage"), chunk.get("usage"), chunk.get("timings"))
+    return not (any(told) or "error" in choice or "error" in chunk)
+
+
+def _alone(delta: Mapping[str, object]) -> str:
+    """The field of a text that is all a delta tells, "" where it tells more, or less."""
+    told = [name for name, value in delta.items() if value and name != "role"]
+    if len(told) == 1 and told[0] in TEXT_FIELDS and type(delta[told[0]]) is str:
+        return told[0]
+    return ""
 
 
 def _thought(delta: Mapping[str, object]) -> tuple[str, str]:

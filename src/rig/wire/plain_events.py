@@ -16,13 +16,21 @@ from typing import Any, Final
 
 from pydantic_core import from_json
 
+from rig.wire.dialects import REASONING_FIELDS
+
 MAX_LESSONS: Final = 8
 """Times in a row that are learned from without any use. `created` may change every second; servers that
 change something else in each event, as the padding OpenAI sends, are left alone after so many."""
 
+TEXT_FIELD: Final = "content"
+TEXT_FIELDS: Final = {
+    name: re.compile(rb'"%b"[ \t]*:[ \t]*"((?:[^"\\]++|\\.)*+)"' % name.encode())
+    for name in (TEXT_FIELD, *(name for name, _ in REASONING_FIELDS))
+}
+"""Fields of a delta whose texts are read at once, each with a pattern of it."""
+
 _PROOF: Final = "rig's own"
 _PROOF_BYTES: Final = _PROOF.encode()
-_CONTENT: Final = re.compile(rb'"content"[ \t]*:[ \t]*"((?:[^"\\]++|\\.)*+)"')
 # Insides of JSON strings, one a line. Possessive: nothing is ever tried twice.
 _INSIDES: Final = re.compile(rb'(?:[^"\\\x00-\x09\x0b-\x1f]++|\\[^\x00-\x1f])*+')
 _FIELD: Final = b"data: "
@@ -30,9 +38,14 @@ _END: Final = b"\n\n"
 
 
 class PlainEvents:
-    """What stands around the text of one stream's events."""
+    """What stands around the text of one stream's events.
+
+    Attributes:
+        field: the field of a delta that holds it, one of `TEXT_FIELDS`.
+    """
 
     def __init__(self) -> None:
+        self.field = ""
         self._before = b""
         self._after = b""
         self._between = b""
@@ -43,22 +56,24 @@ class PlainEvents:
         """Whether it is worth learning once more."""
         return self._lessons < MAX_LESSONS
 
-    def learn(self, data: bytes, chunk: Mapping[str, Any]) -> None:
+    def learn(self, data: bytes, chunk: Mapping[str, Any], field: str = TEXT_FIELD) -> None:
         """Learn from an event that was read.
 
         Args:
             data: the event's data.
-            chunk: what it was read as, with a text at `choices[0].delta.content`. The caller knows that the
-                same with another text there tells that text and nothing else.
+            chunk: what it was read as, with a text in a field of `choices[0].delta`. The caller knows that
+                the same with another text there tells that text and nothing else.
+            field: the field's name.
         """
         self._lessons += 1
         self._before = b""
-        places = [*_CONTENT.finditer(data)]
+        places = [*TEXT_FIELDS[field].finditer(data)]
         if len(places) != 1 or b"\n" in data:  # data of several lines is not what it was sent as
             return
         start, end = places[0].span(1)
         before, after = data[:start], data[end:]
-        if _differ_in_text(chunk, before + _PROOF_BYTES + after):
+        if _differ_in_text(chunk, before + _PROOF_BYTES + after, field):
+            self.field = field
             self._before = _FIELD + before
             self._after = after + _END
             self._between = self._after + self._before
@@ -97,12 +112,12 @@ class PlainEvents:
         return texts
 
 
-def _differ_in_text(chunk: Mapping[str, Any], data: bytes) -> bool:
-    """Whether data is the chunk with the proof as its text."""
+def _differ_in_text(chunk: Mapping[str, Any], data: bytes, field: str) -> bool:
+    """Whether data is the chunk with the proof as the text in that field."""
     try:
         other = from_json(data)
         delta = other["choices"][0]["delta"]
-        proof, delta["content"] = delta["content"], chunk["choices"][0]["delta"]["content"]
+        proof, delta[field] = delta[field], chunk["choices"][0]["delta"][field]
     except (ValueError, TypeError, LookupError):
         return False
     return bool(proof == _PROOF and other == chunk)

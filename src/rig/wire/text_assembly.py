@@ -13,7 +13,7 @@ from rig.text.pieces import Piece, Trimmed
 from rig.text.reasoning_filter import ReasoningFilter
 from rig.text.salvage import OfferedTool
 from rig.text.stop_tokens import StopTokenFilter
-from rig.wire.text_delta import text_delta
+from rig.wire.text_delta import text_delta, thought_delta
 
 if TYPE_CHECKING:  # loaded where tools are offered
     from rig.text.salvage import SalvageGate, ThoughtGate
@@ -164,6 +164,32 @@ class TextAssembler:
                 self._separate(deltas)
             self._tell(ready, deltas)
 
+    def add_thoughts(self, texts: list[str], source: str, deltas: list[Delta]) -> None:
+        """Add fragments of that reasoning that came together.
+
+        Args:
+            texts: the fragments.
+            source: the field they came in.
+            deltas: what is new is appended here: the same as if they were added one by one.
+        """
+        whole = "".join(texts)
+        if not whole:
+            return
+        self.size += byte_size(whole)
+        self._thoughts.append(whole)
+        self.blank_thought = blank_end(whole, self.blank_thought)
+        self._source = self._source or source
+        ready = self._thought.add_all(texts)
+        if ready and self._leaks is not None:
+            self._separate(deltas)
+        gate = self._thought_gate
+        if gate is None or gate.passes_all("".join(ready)):
+            self._told.extend(ready if gate is not None else ())
+            deltas.extend(map(thought_delta, ready))
+        else:
+            for thought in ready:
+                self._tell(thought, deltas)
+
     def close(self, deltas: list[Delta]) -> None:
         """Hand out what had been held back, but for what may be a call: nothing follows."""
         if self._gate is not None:
@@ -257,7 +283,7 @@ class TextAssembler:
             if thought:
                 self._told.append(thought)
         if thought:
-            deltas.append(Delta(reasoning=thought))
+            deltas.append(thought_delta(thought))
 
     def _settle_thoughts(self, reasoning: str, deltas: list[Delta], *, salvaged: bool) -> None:
         """Tell of the thoughts that were held back, without the calls in them."""

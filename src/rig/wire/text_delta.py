@@ -1,4 +1,4 @@
-"""Deltas of text, made cheaply: one for each token of a stream. No I/O."""
+"""Deltas of text and of thoughts, made cheaply: one for each token of a stream. No I/O."""
 
 from typing import Any
 
@@ -23,6 +23,24 @@ def text_delta(text: str) -> Delta:
     delta: Any = _Unfrozen()  # a cast would be one more call for each token
     delta.text = text
     delta.reasoning = ""
+    delta.tool_call = None
+    delta.finish_reason = None
+    delta.usage = None
+    delta.retracted = ""
+    delta.__class__ = Delta
+    made: Delta = delta
+    return made
+
+
+def thought_delta(thought: str) -> Delta:
+    """`Delta(reasoning=thought)`, as cheaply.
+
+    Args:
+        thought: thoughts to append.
+    """
+    delta: Any = _Unfrozen()
+    delta.text = ""
+    delta.reasoning = thought
     delta.tool_call = None
     delta.finish_reason = None
     delta.usage = None

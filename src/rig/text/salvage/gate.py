@@ -16,7 +16,13 @@ from rig.text.salvage.offer import Offer
 from rig.text.salvage.quoting import CONTEXT_CHARS, closing_fence
 from rig.text.salvage.scanner import read_at
 from rig.text.salvage.source import Source
-from rig.text.salvage.table import MARKS, MAX_MARK_CHARS, NATIVE_MARKS, PREFIXES
+from rig.text.salvage.table import (
+    MARKS,
+    MAX_MARK_CHARS,
+    NATIVE_MARKS,
+    NATIVE_PREFIXES,
+    PREFIXES,
+)
 
 EAGER_CHARS: Final = 64
 """Characters held back up to which each new one is looked at: most of what only looks like a call is
@@ -27,6 +33,9 @@ _LINE_BEGINS: Final = ">]\u25b7"
 _MARK_CHARS: Final = re.compile(
     r"[<\[{`>~*\n\r\u273f]"
 )  # words begin calls on lines of their own only
+_NATIVE_STARTS: Final = re.compile(
+    f"[{re.escape(''.join(sorted({prefix[0] for prefix in NATIVE_PREFIXES})))}]"
+)
 _NOT_IN_LINE: Final = re.compile(f"[{re.escape(_LINE_BEGINS)}]")
 _WIDE_GAP: Final = re.compile(rf"\s{{{CONTEXT_CHARS}}}")
 
@@ -300,6 +309,14 @@ class ThoughtGate:
         self._held: list[str] = []
         self._tail = ""
 
+    def passes_all(self, whole: str) -> bool:
+        """Whether text that comes in pieces, none of which ends in whitespace, passes piece by piece.
+
+        Args:
+            whole: the pieces, joined.
+        """
+        return not self._held and not self._tail and _NATIVE_STARTS.search(whole) is None
+
     def feed(self, chunk: str) -> str:
         """Add text and return what is no part of such a call.
 
@@ -319,7 +336,7 @@ class ThoughtGate:
             return text[:keep]
         keep = len(text)
         for start in range(max(0, len(text) - MAX_MARK_CHARS), len(text)):
-            if text[start:].lower() in PREFIXES:
+            if text[start:].lower() in NATIVE_PREFIXES:
                 keep = start
                 break
         keep = len(text[:keep].rstrip())

@@ -5,7 +5,7 @@ are asked in order. A dialect's reader decides by what follows its mark; see `ri
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from rig.text.salvage import (
@@ -93,10 +93,17 @@ BY_MARK: Final = _by_mark(ALL)
 NATIVE: Final = tuple(dialect for dialect in DIALECTS if dialect.native)
 NATIVE_MARKS: Final = pattern_of(NATIVE)
 
-PREFIXES: Final = frozenset(
-    mark[:length] for dialect in ALL for mark in dialect.marks for length in range(1, len(mark))
-)
+
+def _prefixes(dialects: Iterable[Dialect]) -> frozenset[str]:
+    marks = (mark for dialect in dialects for mark in dialect.marks)
+    return frozenset(mark[:length] for mark in marks for length in range(1, len(mark)))
+
+
+PREFIXES: Final = _prefixes(ALL)
 """What a text may end in that becomes a mark with more of it."""
+
+NATIVE_PREFIXES: Final = _prefixes(NATIVE)
+"""The same of the marks that are a model's own tokens; all of them begin with no letter."""
 
 MAX_MARK_CHARS: Final = 40
 """Characters of the longest mark. A row with a longer one raises it; a test compares."""
