@@ -221,6 +221,16 @@ class Loose(BaseModel):
     data: dict[str, Any]
 
 
+class Tagged(BaseModel):
+    name: str
+    tags: list[str]
+
+
+class Anything(BaseModel):
+    data: dict[str, Any] = {}
+    name: str = ""
+
+
 class Failing(BaseModel):
     x: int
 
@@ -273,9 +283,50 @@ REJECTED = {
     ),
     "no list: a part of a broken object": (list[int], '{"a": [1, 2], "b": }', True),
     "no list: cut": (list[int], "Here: [1, 2", False),
+    "inside of a cut object": (City, f'{{"city": {OBJECT}, "x": [', True),
+    "inside of a cut object, for a model that takes anything": (
+        Anything,
+        '{"data": {"a": {"b": 1}}, ',
+        True,
+    ),
+    "inside of a broken object": (City, f'{{"city": {OBJECT}, "x": oops}}', True),
+    "a text that is no JSON of the type": (Tagged, '{"name": "a", "tags": "a, b"}', True),
     "a check that fails in code of its own": (Failing, '{"x": 1}', True),
     "a check that fails in the list": (list[Failing], '[{"x": 1}]', True),
 }
+
+
+MENDED = {
+    "a list in a text": ('{"name": "a", "tags": "[\\"b\\"]"}', ("tags: decoded JSON text",)),
+    "a list in a text of nearly JSON": (
+        "{'name': 'a', 'tags': '[\"b\"]'}",
+        ("single_quotes", "tags: decoded JSON text"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "repairs"), MENDED.values(), ids=MENDED)
+def test_text_is_read_as_its_schema_asks_and_that_is_told(
+    text: str, repairs: tuple[str, ...]
+) -> None:
+    assert output_for(Tagged).read(text) == Accepted(
+        value=Tagged(name="a", tags=["b"]), repairs=repairs
+    )
+
+
+def test_a_wrapper_that_was_repaired_is_told_with_the_value() -> None:
+    read = output_for(City).read(f"{{'city': {OBJECT},}}")
+    assert isinstance(read, Accepted)
+    assert read.repairs == ("single_quotes", "trailing_comma")
+
+
+@pytest.mark.parametrize(
+    "before", ["{name: string, people: int}\n", '{"name": <name>}: ', "{a: {b: c}} and "]
+)
+def test_what_stands_behind_an_object_that_can_not_be_read_is_the_answer(before: str) -> None:
+    read = output_for(City).read(before + OBJECT)
+    assert isinstance(read, Accepted)
+    assert read.value == City(name="Paris", people=2_000_000)
 
 
 @pytest.mark.parametrize(("kind", "text", "is_json"), REJECTED.values(), ids=REJECTED.keys())

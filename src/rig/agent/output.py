@@ -7,7 +7,7 @@ the value is checked here in any case.
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, Generic, Literal, TypeVar, cast
@@ -24,11 +24,24 @@ from rig.agent.typed_dicts import with_typed_dicts
 from rig.errors import InvalidJSONError, InvalidRequestError, NotJSONError
 from rig.messages import as_object
 from rig.text.json_object import find_json_objects
-from rig.text.json_repair import Repair, repair_arrays, repair_json, repair_objects
+from rig.text.json_repair import (
+    Repair,
+    end_of_broken,
+    repair_arrays,
+    repair_json,
+    repair_objects,
+)
 from rig.text.reasoning import strip_reasoning
 
 MAX_CACHED_TYPES = 64
 """Output types whose validators are kept: building one takes 35 us to some ms, and a service uses few."""
+
+MAX_BROKEN = 8
+"""Objects of one answer that can't be read before the search for others behind them ends; each costs a look at
+the rest of the text."""
+
+MAX_MENDED = 4
+"""Values of one answer that are read once more as their schema lets them be read, the longest first."""
 
 OutputT = TypeVar("OutputT")
 
@@ -136,7 +149,7 @@ class _Reading(Generic[OutputT]):
         self._output = output
         self._text = text
         self._trials = Trials[OutputT](len(text))
-        self._found: list[dict[str, Any]] = []
+        self._found: list[tuple[dict[str, Any], tuple[str, ...]]] = []  # with what was repaired
         # In a list of objects the scan for an object would find one of the list's own.
         self._list_first = output.is_array and text.lstrip().startswith("[")
 
@@ -149,10 +162,10 @@ class _Reading(Generic[OutputT]):
 
     def _steps(self) -> tuple[Callable[[], Accepted[OutputT] | None], ...]:
         if self._output.shape == "object":
-            return (self._as_asked, self._wrapped)
+            return (self._as_asked, self._wrapped, self._mended)
         if self._list_first:
-            return (self._bare, self._arrays, self._as_asked, self._wrapped)
-        return (self._as_asked, self._bare, self._arrays, self._wrapped)
+            return (self._bare, self._arrays, self._as_asked, self._wrapped, self._mended)
+        return (self._as_asked, self._bare, self._arrays, self._wrapped, self._mended)
 
     def _as_asked(self) -> Accepted[OutputT] | None:
         """An object as it was asked for."""
@@ -164,7 +177,8 @@ class _Reading(Generic[OutputT]):
             taken = self._trials.accept(check, one.text, "object")
             if taken:
                 return Accepted(value=taken[0], repairs=one.repairs)
-        self._found = [*strict, *(from_json(one.text) for one in objects if _is_json(one.text))]
+        self._found = [(one, ()) for one in strict]
+        self._found += [(from_json(one.text), one.repairs) for one in objects if _is_json(one.text)]
         return self._first_of(strict, check, "object")
 
     def _is_worth_it(self, *, has_value: bool) -> bool:
@@ -177,14 +191,24 @@ class _Reading(Generic[OutputT]):
     def _wrapped(self) -> Accepted[OutputT] | None:
         """A value in an object of the model's own making."""
         output = self._output
-        for found in self._found:
+        for found, repairs in self._found:
             inner = [*islice(wrapped(found, output.keys), MAX_CANDIDATES)]
             objects = filter(None, map(as_object, inner))
             accepted = self._first_of(objects, output.check, "object")
             if accepted is None and output.shape == "value" and len(found) == 1:
                 accepted = self._first_of(inner, output.bare.validate_json, "value")
             if accepted is not None:
-                return accepted
+                return replace(accepted, repairs=repairs)
+        return None
+
+    def _mended(self) -> Accepted[OutputT] | None:
+        """An object as its schema lets it be read: JSON in a text where the schema takes no text."""
+        from rig.agent.inputs import mend_input  # noqa: PLC0415 of answers that do not fit
+
+        for found, repairs in self._found[:MAX_MENDED]:
+            mended, more = mend_input(self._output.schema, found)
+            if more and (accepted := self._first_of([mended], self._output.check, "object")):
+                return replace(accepted, repairs=(*repairs, *more))
         return None
 
     def _first_of(
@@ -260,21 +284,23 @@ def _is_json(text: str) -> bool:
 
 
 def _objects(text: str) -> tuple[list[Repair], list[dict[str, Any]]]:
-    """The objects of an answer to try in order: those of the first search, and those inside of a broken one.
+    """The objects of an answer to try in order: repaired ones among them, or the strict ones of strict JSON.
 
-    Strict ones that a search of their own finds inside of a broken object are tried last, and where nothing
-    is broken that search is not made.
+    Nothing inside of an object that can't be read is the answer, whatever it fits (bytedance/deer-flow 2372);
+    what stands behind it may be: a model repeats the form it was asked for, `{name: string}`.
     """
-    if not _is_json(text):
-        outermost = repair_objects(strip_reasoning(text))
-        objects = sorted(outermost.found, key=_rank)[:MAX_CANDIDATES]
-        if not outermost.is_broken:
-            return objects, []
-        if not any(one.repairs for one in objects):
-            objects = []  # the search below finds them too, in the order of their lengths
-    else:
-        objects = []
-    return objects, list(islice(find_json_objects(text), MAX_CANDIDATES))
+    if _is_json(text):
+        return [], list(islice(find_json_objects(text), MAX_CANDIDATES))
+    rest = strip_reasoning(text)
+    found: list[Repair] = []
+    for _ in range(MAX_BROKEN):
+        outermost = repair_objects(rest)
+        found += outermost.found
+        end = end_of_broken(rest, outermost.broken_at) if outermost.is_broken else -1
+        if end < 0:
+            break
+        rest = rest[end:]
+    return sorted(found, key=_rank)[:MAX_CANDIDATES], []
 
 
 def _rank(one: Repair) -> tuple[bool, int]:

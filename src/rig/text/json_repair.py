@@ -90,6 +90,9 @@ def repair_json(text: str, *, arrays: bool = False) -> Repair:
     return Repair(kind="repaired", text=loose.text, repairs=tuple(dict.fromkeys(repairs)))
 
 
+_BRACE_OR_TEXT: Final = re.compile(r'[{}]|"(?:[^"\\]|\\.)*+(?:"|\Z)', re.DOTALL)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outermost:
     """The values in a text that are no part of another one.
@@ -97,10 +100,12 @@ class Outermost:
     Attributes:
         found: the valid and the repaired ones, in order.
         is_broken: the search ended before the text did, at a value that is cut or has several readings.
+        broken_at: index of that value, -1 where there is none.
     """
 
     found: tuple[Repair, ...]
     is_broken: bool = False
+    broken_at: int = -1
 
 
 def repair_objects(text: str) -> Outermost:
@@ -125,7 +130,7 @@ def repair_arrays(text: str) -> Outermost:
     """
     every = _outermost(text, _CONTAINER)
     arrays = (one for one in every.found if one.text.startswith("["))
-    return Outermost(found=tuple(arrays), is_broken=every.is_broken)
+    return Outermost(found=tuple(arrays), is_broken=every.is_broken, broken_at=every.broken_at)
 
 
 def _outermost(text: str, opening: re.Pattern[str]) -> Outermost:
@@ -144,12 +149,30 @@ def _outermost(text: str, opening: re.Pattern[str]) -> Outermost:
                 end = loose.end
                 found.append(Repair(kind="repaired", text=loose.text, repairs=loose.repairs))
             elif loose.kind == "truncated" or loose.keyed:
-                return Outermost(found=tuple(found), is_broken=True)
+                return Outermost(found=tuple(found), is_broken=True, broken_at=start)
             else:
                 in_vain += scanner.work
                 end = start + 1
         begin = opening.search(text, end)
-    return Outermost(found=tuple(found), is_broken=begin is not None)
+    broken_at = begin.start() if begin is not None else -1
+    return Outermost(found=tuple(found), is_broken=begin is not None, broken_at=broken_at)
+
+
+def end_of_broken(text: str, start: int) -> int:
+    """Where an object that can't be read seems to end, by its braces alone; -1 where that is not to be seen.
+
+    For whoever looks for others behind it: what stands inside of it is none of the answer.
+
+    Args:
+        text: the text.
+        start: index of its `{`.
+    """
+    depth = 0
+    for match in _BRACE_OR_TEXT.finditer(text, start):
+        depth += {"{": 1, "}": -1}.get(match[0], 0)
+        if not depth:
+            return match.end()
+    return -1
 
 
 def is_truncation(text: str) -> bool:
