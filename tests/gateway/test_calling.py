@@ -15,12 +15,14 @@ from rig import (
     EndpointWait,
     FailedOver,
     InputTooLargeError,
+    InvalidRequestError,
     Message,
     Pool,
     PoolPolicy,
     RateLimitedError,
     RequestTimeoutError,
     RetryPolicy,
+    RigError,
     RunEvent,
     ServerError,
     SlotWait,
@@ -384,3 +386,33 @@ def replaced(pool: Pool, retry: RetryPolicy) -> Pool:
     """The same pool, in a hurry."""
     pool._retry = retry
     return pool
+
+
+@pytest.mark.parametrize("slots", [1, None], ids=["for a slot", "for the end of a pause"])
+async def test_closing_the_pool_ends_the_waits(slots: int | None) -> None:
+    backend = FakeBackend(faults.hang() if slots else faults.loading(), repeat(faults.hang()))
+    pool = pool_of(backend, slots=slots, policy=PoolPolicy(loading_s=100))
+    ends: list[RigError] = []
+
+    async def ask() -> None:
+        try:
+            await pool.complete(HELLO)
+        except RigError as error:
+            ends.append(error)
+
+    began = anyio.current_time()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(ask)
+        await anyio.sleep(1)
+        tasks.start_soon(ask)
+        tasks.start_soon(ask)
+        await anyio.sleep(1)
+        await pool.aclose()
+        await anyio.sleep(1)
+        assert (
+            len(ends) >= 2
+        )  # a caller's own http_client is not closed, and who has asked may go on
+        assert all(isinstance(error, InvalidRequestError) for error in ends)
+        tasks.cancel_scope.cancel()
+    assert anyio.current_time() - began == 3
+    assert pool._floors.get().queue.waiting == 0

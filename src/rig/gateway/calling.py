@@ -16,6 +16,7 @@ import anyio
 from rig.client.fair_queue import Waiting
 from rig.errors import (
     InputTooLargeError,
+    InvalidRequestError,
     RequestTimeoutError,
     RigError,
 )
@@ -44,6 +45,8 @@ from rig.transport.retry import RetryPolicy
 
 T = TypeVar("T")
 Tell = Callable[[RunEvent], Awaitable[None]]
+
+CLOSED: Final = "the pool was closed: make a new one, they are cheap"
 
 _NO_ANSWER: Final = frozenset({"silent", "unreachable", "broken"})
 
@@ -129,8 +132,11 @@ class Call:
 
         Raises:
             RigError: nobody can answer, or not in time.
+            InvalidRequestError: the pool is closed.
         """
         while True:  # bounded: by the budget, and by the number of endpoints
+            if self._floor.closed:
+                raise InvalidRequestError(CLOSED)
             self._floor.wake()  # nobody goes ahead of those who wait
             choice = self._choose()
             if isinstance(choice, Ask):
@@ -378,7 +384,7 @@ class Call:
 
     def _waits_until(self, deadline: float) -> float | None:
         choice = self._choose()
-        if not isinstance(choice, WaitUntil):
+        if self._floor.closed or not isinstance(choice, WaitUntil):
             return None
         self._pausing = choice.reason == "resting"
         return None if self._pausing and choice.at > deadline else choice.at

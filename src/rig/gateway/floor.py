@@ -1,5 +1,6 @@
 """All endpoints of a pool in one event loop, and the line of requests that wait for one."""
 
+import math
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
@@ -58,11 +59,18 @@ class Floor:
     Args:
         lines: the endpoints.
         policy: the pool's numbers.
+
+    Attributes:
+        lines: the endpoints.
+        affinity: where conversations were answered.
+        queue: who waits.
+        closed: the pool was closed: nobody waits any longer.
     """
 
     def __init__(self, lines: Sequence[Line], policy: PoolPolicy) -> None:
         self.lines = lines
         self.affinity = Affinity()
+        self.closed = False
         self.queue: FairQueue[Seat] = FairQueue(
             Seat.leave, load=self._load, name=lambda seat: seat.line.name, wake=self.wake
         )
@@ -118,6 +126,11 @@ class Floor:
             line.shut = True
             self.offer(line)
             self.paused(line)
+
+    def close(self) -> None:
+        """Let nobody wait any longer."""
+        self.closed = True
+        self.queue.hurry(-math.inf)
 
     def _load(self) -> Load:
         return Load(

@@ -18,7 +18,7 @@ from rig.client.running import RunMixin
 from rig.errors import InvalidRequestError, RigError, UpstreamError
 from rig.events import RunEvent, event_listener
 from rig.gateway.affinity import conversation
-from rig.gateway.calling import Call, Errand
+from rig.gateway.calling import CLOSED, Call, Errand
 from rig.gateway.checkup import LISTED_S, check, list_models
 from rig.gateway.endpoint import Endpoint, EndpointStatus, named
 from rig.gateway.floor import Floor
@@ -119,7 +119,7 @@ class Pool(RunMixin):
             InvalidRequestError: it was closed: make a new one.
         """
         if self._closed:
-            raise InvalidRequestError("the pool was closed: make a new one, they are cheap")
+            raise InvalidRequestError(CLOSED)
         return self
 
     async def __aexit__(
@@ -131,8 +131,9 @@ class Pool(RunMixin):
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close every connection; callers' `http_client`s stay open."""
+        """Close every connection, and let nobody wait for one; callers' `http_client`s stay open."""
         self._closed = True
+        self._floors.get().close()
         with anyio.CancelScope(shield=True):
             for client in self._clients:
                 await client.aclose()
@@ -387,7 +388,7 @@ class Pool(RunMixin):
             InvalidRequestError: the pool is closed.
         """
         if self._closed:
-            raise InvalidRequestError("the pool was closed: make a new one, they are cheap")
+            raise InvalidRequestError(CLOSED)
         return Call(
             errand, self._floors.get(), policy=self._policy, retry=self._retry, tell=self._tell
         )
