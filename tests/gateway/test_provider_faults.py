@@ -147,11 +147,12 @@ async def scene(
     limit_s: float = 30.0,
     idle_s: float | None = None,
     silent: bool = False,
+    unit_s: float = 0.02,
     windows: tuple[int | None, int | None] = (None, None),
     **policy: Any,
 ) -> AsyncGenerator[Scene]:
     virtual = "clock" in anyio_backend[1]
-    unit_s = 1.0 if virtual else 0.02
+    unit_s = 1.0 if virtual else unit_s
     timeouts = Timeouts(first_byte_s=limit_s, idle_s=idle_s or limit_s)
     quick = Timeouts(first_byte_s=SILENT_S, idle_s=SILENT_S if idle_s is None else idle_s)
     first = primary or Server("primary", [*script], always)
@@ -479,7 +480,7 @@ async def test_s14_a_broken_stream_is_begun_anew_without_a_prefill(
 async def test_s15_an_outage_is_survived_with_few_attempts_and_its_end_is_noticed(
     anyio_backend: Any, streamed: bool
 ) -> None:
-    async with scene(anyio_backend, streamed) as on:
+    async with scene(anyio_backend, streamed, unit_s=0.01) as on:
         began = anyio.current_time()
         recovery = began + 60 * on.unit_s
 
