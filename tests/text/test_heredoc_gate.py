@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rig.text.heredoc import parse_heredoc
@@ -63,6 +63,10 @@ def test_a_line_that_never_ends_is_not_held_back_for_ever() -> None:
 PIECES = ["```", "~~~", "@@call ", "@@end", "@@", "@", "a", "\n", " ", "{}", "text", "\t", "\r"]
 
 
+@example(text="```\n@@end\n@@call ", size=1)
+@example(text="```\n@@end\n@@end\nx", size=1)
+@example(text="```\n@@end@@end\n@@call ", size=1)
+@example(text="```\n<tool_call>\n@@call x\n{}", size=1)
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join), st.integers(1, 5))
 def test_no_more_is_shown_than_the_whole_text_has_as_prose(text: str, size: int) -> None:
     prose = parse_heredoc(text).text.split()

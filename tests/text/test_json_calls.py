@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -24,6 +25,8 @@ CALL_B = HeredocCall(name="b", arguments="{}")
         (f"[\n  {A},\n  {B}\n]", [CALL_A, CALL_B], ""),
         (f"{A}{B}", [CALL_A, CALL_B], ""),
         (f"{A}\n{B}\nDone", [CALL_A, CALL_B], "Done"),
+        (f"{A}}}", [replace(CALL_A, repairs=("stray_closer",))], ""),
+        (f"[{A} }}}}, {B}]", [replace(CALL_A, repairs=("stray_closer",)), CALL_B], ""),
         ('{"name":"b","arguments":null}', [CALL_B], ""),
         (
             "{'name': 'a', 'arguments': {x: True}}",

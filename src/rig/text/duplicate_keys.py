@@ -17,7 +17,7 @@ DUPLICATE_KEY: Final = "duplicate_key"
 DuplicateKind = Literal["none", "equal", "different"]
 """Whether a key is named twice in one object of a text: never, always with an equal value, or not."""
 
-_TOKEN = re.compile(r'[{}\[\],:]|"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\Z)|[^\s{}\[\],:"]++', re.DOTALL)
+_TOKEN = re.compile(r'[{}\[\],:]|"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[^\s{}\[\],:"]++', re.DOTALL)
 
 
 def duplicate_keys(text: str) -> DuplicateKind:

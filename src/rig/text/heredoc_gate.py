@@ -12,13 +12,15 @@ MAX_HELD_CHARS: Final = 200
 71, and the line that opens a code block around it some ten."""
 
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
-_FENCE = r"(?:[^\S\n]*(?:`{3,}|~{3,})[^\n`]*\n\s*)?"
+# What a code block may hold that is nothing but calls: see the filler of rig.text.heredoc.
+_FENCE = r"(?:[^\S\n]*(?:`{3,}|~{3,})[^\n`]*\n(?:\s|@@end\b|</?tool_calls?>)*+)"
 _MAY_BE_MARK = re.compile(
-    rf"(?:{_FENCE}[^\S\n]*(?:@@?|@@c(?:a(?:ll?)?)?|@@en?|@@call[ \t].*|@@end[ \t\r]*)?"
+    rf"(?:{_FENCE}?[^\S\n]*(?:@@?|@@c(?:a(?:ll?)?)?|@@en?|@@call[ \t].*|@@end[ \t\r]*)?"
+    rf"|{_FENCE}</?[a-z_]{{0,10}}"
     r"|[^\S\n]*(?:`{0,2}|~{0,2}|(?:`{3,}|~{3,})[^\n`]*))\Z"
 )
-_CALL = re.compile(_FENCE + r"[ \t]*@@call[ \t][^\S\n]*[A-Za-z0-9_\-]{0,64}[^\S\n]*(?:[{\n]|\Z)")
-_END = re.compile(rf"(?P<before>{_FENCE})[ \t]*@@end[ \t\r]*\n?\Z")
+_CALL = re.compile(_FENCE + r"?[ \t]*@@call[ \t][^\S\n]*[A-Za-z0-9_\-]{0,64}[^\S\n]*(?:[{\n]|\Z)")
+_END = re.compile(r"^[ \t]*@@end[ \t\r]*(?:\n|\Z)", re.MULTILINE)
 
 
 class HeredocGate:
@@ -66,6 +68,5 @@ class HeredocGate:
 
 
 def _without_end(line: str) -> str:
-    """What was held back, without an end mark that belongs to nothing."""
-    end = _END.match(line)
-    return end["before"] if end else line
+    """What was held back, without end marks that belong to nothing."""
+    return _END.sub("", line)

@@ -31,6 +31,10 @@ _FRAME_LINES = re.compile(r"(?:[ \t\r]*+(?:(?:[\[\],;]|</?tool_calls?>)[ \t\r]*+
 _HEAD = re.compile(r'\{\s*"name"\s*:\s*"(?P<name>[A-Za-z0-9_\-]{1,64})"\s*(?:,|\Z)')
 _ARGUMENTS = re.compile(r'\{\s*"name"\s*:\s*"[A-Za-z0-9_\-]{1,64}"\s*,\s*"arguments"\s*:\s*')
 _NAME = re.compile(r"[A-Za-z0-9_\-]{1,64}")
+_STRAY = re.compile(r"(?:[ \t]*+\})++")
+STRAY_CLOSER: Final = "stray_closer"
+"""What `repairs` says where a brace stood behind a call that it did not open."""
+
 _KEYS: Final = frozenset({"name", "arguments"})
 
 _PROMPT: Final = """\
@@ -141,7 +145,11 @@ class _Reader:
         """The index behind an object, or behind what is none, and its call."""
         found = scan_loose(self.text, start, max_depth=MAX_CALL_DEPTH)
         if found.kind == "complete":
-            return found.end, self._whole(found.text, found.repairs)
+            call = self._whole(found.text, found.repairs)
+            stray = _STRAY.match(self.text, found.end) if call is not None else None
+            if call is None or stray is None:
+                return found.end, call
+            return stray.end(), replace(call, repairs=(*call.repairs, STRAY_CLOSER))
         call = self._broken(start, found.kind)
         if found.kind == "truncated" or call is not None:
             return len(self.text), call

@@ -90,7 +90,7 @@ def repair_json(text: str, *, arrays: bool = False) -> Repair:
     return Repair(kind="repaired", text=loose.text, repairs=tuple(dict.fromkeys(repairs)))
 
 
-_BRACE_OR_TEXT: Final = re.compile(r'[{}]|"(?:[^"\\]|\\.)*+(?:"|\Z)', re.DOTALL)
+_BRACE_OR_TEXT: Final = re.compile(r'[{}]|"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -133,7 +133,7 @@ _HINDERED: Final = re.compile(
 _INTENDS: Final = re.compile(
     r"\b(?:i['\u2019]ll|i will|i['\u2019]m going to|i am going to|let me|let['\u2019]s|let us|i need to|i must|i should|i have to|i want to|"
     r"i(?:['\u2019]d| would) like to|i(?:['\u2019]m| am) (?:calling|using|running|checking|searching|looking|reading)|(?:next|now|first|then)(?=[,:]|[ \t]+(?:i|let|we|to|the)\b|\W*\Z)|so (?:i|let|here|another)|"
-    r"here (?:is|are) (?:the|a|an|my|your|two|three)(?: (?!how\b)[\w\-]+){0,3} (?:calls?|request))\b"
+    r"here (?:is|are) (?:the|a|an|my|your|two|three)(?: (?!how\b)[\w\-]+){0,3} (?:calls?|request|(?:corrected|right|fixed|proper|new|next) one))\b"
     r"|^\W{0,4}(?!(?:warning|nothing|according|including|regarding|something|anything|everything|thing|pending|remaining|missing|following|existing|failing|outstanding)\b)[a-z]{2,20}ing\b"
     r"|here (?:goes|you go|it (?:is|goes))|here['\u2019]?s? (?:is )?(?:the|my) json\W*\Z|\bi (?:require|believe|think)|happy to"
     r"|^\W{0,4}(?:calling|searching|looking|checking|using|fetching|getting|reading|running|retrieving|querying|invoking|executing|making|trying|"

@@ -22,7 +22,8 @@ _TOKENS_PREFIX: Final = re.compile(
 
 
 def _read_arrows(source: Source, start: int) -> Block | None:
-    if not source.is_line_start(start):
+    # Behind another call the model's template has no line break.
+    if not source.is_line_start(start) and not source.text.endswith("}", 0, start):
         return None
     return _read(source, start, _ARROWS, _ARROWS_PREFIX)
 
