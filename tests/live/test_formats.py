@@ -106,7 +106,12 @@ async def test_whole_runs_go_right_in_a_chosen_format(toolless: Client, form: An
 async def test_a_profile_picks_the_format_that_works(toolless: Client) -> None:
     """Without it the model is shown nothing of its tools."""
     profile = await toolless.profile()
-    assert profile.capabilities == Capabilities(native_tools=False, grammar=True, json_schema=True)
+    assert profile.capabilities == Capabilities(
+        native_tools=False,
+        grammar=True,
+        json_schema=True,
+        context_tokens=profile.window_tokens.value,
+    )
     for seed in SEEDS:
         await check(toolless, "heredoc", seed, profile=profile, stream=seed % 2 == 1)
 
