@@ -63,6 +63,7 @@ def test_a_line_that_never_ends_is_not_held_back_for_ever() -> None:
 PIECES = ["```", "~~~", "@@call ", "@@end", "@@", "@", "a", "\n", " ", "{}", "text", "\t", "\r"]
 
 
+@example(text="```{}\n@@call ```", size=1)
 @example(text="```\n@@end\n@@call ", size=1)
 @example(text="```\n@@end\n@@end\nx", size=1)
 @example(text="```\n@@end@@end\n@@call ", size=1)

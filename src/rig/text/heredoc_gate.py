@@ -57,7 +57,8 @@ class HeredocGate:
             return piece
         self._line += piece
         line = self._line
-        if _CALL.match(line) and (piece.endswith("\n") or "{" in line):
+        call = _CALL.match(line)
+        if call is not None and call[0].endswith(("{", "\n")):
             self.is_closed, self._line = True, ""
             return ""
         if len(line) <= MAX_HELD_CHARS and _MAY_BE_MARK.match(line):
