@@ -11,13 +11,8 @@ import pytest
 
 from rig import ChatOptions, ChatRequest, Client, Message, Reply, Tool, ToolCall, tool
 from rig.agent.calling import ReadyCall, admit
-from rig.agent.tool_formats import (
-    HEREDOC,
-    JSON,
-    ToolFormat,
-    heredoc_reply,
-    heredoc_request,
-)
+from rig.agent.formats import ToolFormat
+from rig.agent.tool_formats import HEREDOC, JSON, heredoc_reply, heredoc_request
 from rig.agent.toolbox import Toolbox
 from rig.testing import LocalModel, example_exchanges
 from rig.text import grammar_for, json_grammar, parse_heredoc, scan_json
