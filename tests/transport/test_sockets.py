@@ -434,3 +434,12 @@ async def test_a_read_without_a_time_is_not_ended_by_the_last_ones() -> None:
         assert arrived == []
         await peer.send(b"y")
     assert arrived == [b"y"]
+
+
+async def test_a_read_whose_time_is_over_takes_nothing_that_has_come() -> None:
+    async with pair() as (connection, peer):
+        await peer.send(b"late")
+        await until_readable(connection)
+        await turns(10)
+        assert await connection.receive(65536, anyio.current_time()) is None
+        assert await connection.receive(65536, anyio.current_time() + 60) == b"late"

@@ -414,6 +414,8 @@ class _LoopConnection(asyncio.Protocol, Connection):
         if self._size > max_bytes:
             # Only a flood gets here: give other tasks, timers and cancellation their turn.
             await asyncio.sleep(0)
+        if self._chunks and self._loop.time() >= until:
+            return None  # of a flood that is taken slowly, some has always come
         while not self._chunks:
             if self._fault:
                 raise _failure(self._fault)
