@@ -11,6 +11,7 @@ from typing import Any
 
 import anyio
 import anyio.lowlevel
+import anyio.to_thread
 import httpx
 import httpx2
 import pytest
@@ -44,6 +45,7 @@ from rig.testing import (
 )
 from rig.testing.answers import LazySteps
 from rig.testing.sockets import listen
+from rig.transport import pool
 from rig.transport.http import CODED_STEP_BYTES, HTTP, Response, Timeouts
 from rig.transport.httpx_transport import PoolTransport
 from rig.transport.pool import ConnectionPool
@@ -784,3 +786,45 @@ async def test_a_bomb_in_a_stream_leaves_others_their_turn_and_ends_at_the_total
         assert caught.value.reason == "total"
         assert turns > before
         tasks.cancel_scope.cancel()
+
+
+async def test_a_flood_that_is_read_slowly_does_not_outlast_the_total() -> None:
+    def steps() -> Iterator[bytes]:
+        yield head(200, CHUNKED)
+        while True:
+            yield (b"1000\r\n" + b"x" * 4096 + b"\r\n") * 256
+
+    async with driving(Answer(LazySteps(steps)), timeouts=only(total_s=0.05)) as (_, http):
+        with anyio.fail_after(10), pytest.raises(RequestTimeoutError) as caught:
+            async with http.stream("POST", "x", b"{}", max_bytes=1 << 40) as response:
+                async for _ in response:
+                    await anyio.sleep(0.01)  # there is always more by then
+        assert caught.value.reason == "total"
+
+
+@pytest.mark.parametrize(
+    ("bounds", "reason"),
+    [
+        ({"connect_s": 0.02}, "connect"),
+        ({"connect_s": 0.02, "total_s": 30}, "connect"),
+        ({"connect_s": 30, "first_byte_s": 0.02}, "first_byte"),
+        ({"total_s": 0.02}, "total"),
+    ],
+)
+async def test_a_wait_for_a_thread_has_the_bound_of_connecting(
+    bounds: dict[str, float], reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "_tls_contexts", [])
+    threads = anyio.to_thread.current_default_thread_limiter()
+    workers = [object() for _ in range(int(threads.available_tokens))]
+    for worker in workers:
+        threads.acquire_on_behalf_of_nowait(worker)
+    try:
+        http = HTTP("https://127.0.0.1:1/v1", timeouts=only(**bounds))
+        with anyio.fail_after(10), pytest.raises(RequestTimeoutError) as caught:
+            await http.post("x", b"{}")
+        assert caught.value.reason == reason
+        await http.aclose()
+    finally:
+        for worker in workers:
+            threads.release_on_behalf_of(worker)

@@ -239,17 +239,20 @@ class ConnectionPool:
     ) -> Connection:
         """Open a connection before the deadline, which needs no scope where the time-out comes first.
 
+        It does not where there is more to wait for than the connection.
+
         Raises:
             RequestTimeoutError: one of them came.
         """
-        if timeout_s is not None and now() + timeout_s <= deadline.at:
+        known = not origin.tls or self._verify is not None or _tls_contexts
+        if known and timeout_s is not None and now() + timeout_s <= deadline.at:
             return await self._open(origin, timeout_s)
         with anyio.CancelScope(deadline=deadline.at):
             return await self._open(origin, timeout_s)
         raise deadline.error()
 
     async def _open(self, origin: Origin, timeout_s: float | None) -> Connection:
-        tls = (self._verify or await _default_tls()) if origin.tls else None
+        tls = (self._verify or await _default_tls(timeout_s)) if origin.tls else None
         connection = await self._connect(
             origin.host, origin.port, tls=tls, server_hostname=origin.host, timeout_s=timeout_s
         )
@@ -285,9 +288,20 @@ _tls_lock = threading.Lock()
 _tls_contexts: list[ssl.SSLContext] = []
 
 
-async def _default_tls() -> ssl.SSLContext:
-    """The process's context for verifying servers: 20 ms of CPU and 1 MB, so made once, off the loop."""
-    return _tls_contexts[0] if _tls_contexts else await anyio.to_thread.run_sync(_make_tls)
+async def _default_tls(timeout_s: float | None = None) -> ssl.SSLContext:
+    """The process's context for verifying servers: 20 ms of CPU and 1 MB, so made once, off the loop.
+
+    Raises:
+        RequestTimeoutError: every thread was busy for so long.
+    """
+    if _tls_contexts:
+        return _tls_contexts[0]
+    with anyio.move_on_after(timeout_s):
+        return await anyio.to_thread.run_sync(_make_tls)
+    raise RequestTimeoutError(
+        f"no thread was free to prepare for TLS within {timeout_s:g} s: are all of them busy with tools?",
+        reason="connect",
+    )
 
 
 def _make_tls() -> ssl.SSLContext:
