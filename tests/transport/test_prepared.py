@@ -1,5 +1,6 @@
 """Copies of what a caller's client builds: the same as if it had built each of them."""
 
+import functools
 from typing import Any
 
 import httpx
@@ -7,6 +8,7 @@ import httpx2
 import pytest
 
 from rig.transport.http import HTTP
+from rig.transport.prepared import PreparedRequest
 
 Requests = list[Any]
 URL = "http://host/v1"
@@ -91,3 +93,80 @@ async def test_a_client_that_builds_in_its_own_way_builds_every_request(library:
     async with Own(transport=recording(library, [])) as client:
         await post(client, b"{}", b"{}", b"{}")
     assert built == 3
+
+
+def signed(request: Any, built: list[Any]) -> Any:
+    """Sign a request, as a gateway may ask it of each."""
+    built.append(request)
+    request.headers["X-Signed"] = str(len(built))
+    return request
+
+
+def override(client: Any, built: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    build = client.build_request
+    monkeypatch.setattr(
+        client, "build_request", lambda *given, **options: signed(build(*given, **options), built)
+    )
+
+
+def patch(client: Any, built: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    build = type(client).build_request
+
+    @functools.wraps(build)  # and so it says that it is of the library
+    def wrapped(*given: Any, **options: Any) -> Any:
+        return signed(build(*given, **options), built)
+
+    monkeypatch.setattr(type(client), "build_request", wrapped)
+
+
+def patch_part(client: Any, built: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    merge = type(client)._merge_headers
+
+    def merged(*given: Any, **options: Any) -> Any:
+        built.append(given)
+        headers = merge(*given, **options)
+        headers["X-Signed"] = str(len(built))
+        return headers
+
+    monkeypatch.setattr(type(client), "_merge_headers", merged)
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["at first", "later"])
+@pytest.mark.parametrize("how", [override, patch, patch_part])
+async def test_whoever_has_a_hand_in_building_is_asked_for_every_request(
+    library: Any, how: Any, late: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: Requests = []
+    async with library.AsyncClient(transport=recording(library, seen)) as client:
+        http = HTTP(URL, http_client=client)
+        if late:
+            await http.post("x", b"{}")
+            seen.clear()
+        how(client, [], monkeypatch)
+        for _ in range(3):
+            await http.post("x", b"{}")
+    assert [request.headers.get("x-signed") for request in seen] == ["1", "2", "3"]
+
+
+async def test_a_client_that_only_has_another_name_is_copied_from(library: Any) -> None:
+    class Own(library.AsyncClient):  # type: ignore[misc] # of either library
+        """As the openai package has one, for its defaults."""
+
+    async with Own(transport=recording(library, [])) as client:
+        built = client.build_request("POST", URL, content=b"{}")
+        assert PreparedRequest.of(client, built) is not None
+
+
+async def test_what_a_hook_does_to_the_time_outs_of_a_request_stays_with_it(library: Any) -> None:
+    seen: Requests = []
+
+    async def hook(request: Any) -> None:
+        limits = request.extensions["timeout"]
+        limits["read"] = (limits["read"] or 0) + 1
+        request.extensions["count"] = request.extensions.get("count", 0) + 1
+
+    transport = recording(library, seen)
+    async with library.AsyncClient(transport=transport, event_hooks={"request": [hook]}) as client:
+        await post(client, b"{}", b"{}", b"", b"{}")
+    assert [request.extensions["timeout"]["read"] for request in seen] == [1, 1, 1, 1]
+    assert [request.extensions["count"] for request in seen] == [1, 1, 1, 1]

@@ -35,8 +35,7 @@ class ClientRoute:
         self._client = _checked(client)
         self._endpoint = endpoint
         self._urls: dict[str, Any] = {}  # parsed by the caller's library
-        limits = {"connect": connect_s, "read": None, "write": None, "pool": connect_s}
-        self._extensions = {"timeout": limits}
+        self._limits = {"connect": connect_s, "read": None, "write": None, "pool": connect_s}
         self._prepared: dict[tuple[object, ...], PreparedRequest | None] = {}
 
     async def send(
@@ -58,11 +57,11 @@ class ClientRoute:
         key = (method, path, uncoded, own)
         prepared = self._prepared.get(key) if body else None
         if prepared is not None and prepared.fits(self._client) and not self._client.is_closed:
-            request = prepared.request(body)
+            request = prepared.request(body, self._extensions())
         else:
             request = self._build(method, path, body, own, uncoded)
             if body:
-                prepared = PreparedRequest.of(self._client, request, self._extensions)
+                prepared = PreparedRequest.of(self._client, request)
                 keep(self._prepared, key, prepared)
         try:
             response = await self._client.send(request, stream=True, follow_redirects=False)
@@ -93,7 +92,7 @@ class ClientRoute:
                 self._urls.get(path) or url.text,
                 content=body or None,
                 headers=[*fields.items()],
-                extensions=self._extensions,
+                extensions=self._extensions(),
             )
         except Exception as fault:
             if (failure := rig_error_from(fault, "first_byte")) is None:
@@ -106,6 +105,10 @@ class ClientRoute:
                 keep(self._urls, path, type(request.url)(url.text))
             return request
         raise failure
+
+    def _extensions(self) -> dict[str, Any]:
+        """What is handed on with a request, and is its own: a hook may change it."""
+        return {"timeout": {**self._limits}}
 
     async def aclose(self) -> None:
         """Nothing here is rig's own."""
