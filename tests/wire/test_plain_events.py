@@ -258,6 +258,29 @@ def test_texts_and_thoughts_of_many_servers_are_read_at_once(
     assert deltas == [Delta(reasoning=one) if thoughts else Delta(text=one) for one in "bc"]
 
 
+COUNTED = chunk("b", usage={"prompt_tokens": 9, "completion_tokens": 2})
+TIMED = chunk("b", timings={"prompt_n": 9, "predicted_n": 2})
+
+
+@pytest.mark.parametrize(
+    ("told_again", "told_between"),
+    [
+        (chunk(x_groq={"usage": {"prompt_tokens": 1, "completion_tokens": 1}}), COUNTED),
+        (chunk(usageMetadata={"promptTokenCount": 1, "candidatesTokenCount": 1}), COUNTED),
+        (chunk(usage={"prompt_tokens": 1, "completion_tokens": 1}), COUNTED),
+        (chunk(timings={"prompt_n": 1, "predicted_n": 1}), TIMED),
+        (chunk(timings=None), TIMED),
+        (chunk(usage=None), COUNTED),
+    ],
+)
+def test_what_an_event_tells_beside_its_text_is_heard_each_time(
+    told_again: dict[str, Any], told_between: dict[str, Any]
+) -> None:
+    pieces = [block(one) for one in (told_again, told_again, told_between, told_again)]
+    pieces.append(block(chunk("b", "stop"), b"[DONE]"))
+    assert told(pieces) == told(pieces, assembler=OneByOne)
+
+
 @given(
     parts=st.lists(st.one_of(PLAIN, PLAIN, ODD), max_size=8),
     cuts=st.lists(st.integers(0, 1 << 14), max_size=6),

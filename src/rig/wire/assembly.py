@@ -281,8 +281,8 @@ class StreamAssembler:
             usage = usage_in(chunk)
         if usage:
             self._note_usage(usage)
-        if "timings" in chunk:
-            self._timings = chunk["timings"]  # llama.cpp, on the last chunk or on each
+        if timings := chunk.get("timings"):
+            self._timings = timings  # llama.cpp, on the last chunk or on each
         if not choices:
             return
         choice = choices[0] if is_parsed_array(choices) else None
@@ -571,7 +571,9 @@ def _is_plain(chunk: Mapping[str, Any]) -> bool:
         return False
     choice = choices[0]
     told = (choice.get("usage"), chunk.get("usage"), chunk.get("timings"))
-    return not (any(told) or "error" in choice or "error" in chunk)
+    if any(told) or not USAGE_FIELDS.isdisjoint(chunk):
+        return False
+    return "error" not in choice and "error" not in chunk
 
 
 def _alone(delta: Mapping[str, object]) -> str:
