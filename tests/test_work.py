@@ -340,7 +340,7 @@ def test_writing_anew_what_was_said_costs_less_than_the_rounds_themselves(backen
     assert running(backend, 32) <= 5.5 * running(backend, 8)
 
 
-@pytest.mark.parametrize(("backend", "most"), [("asyncio", 80), ("trio", 98)])
+@pytest.mark.parametrize(("backend", "most"), [("asyncio", 96), ("trio", 126)])
 def test_one_more_call_of_a_tool_passes_few_functions(backend: str, most: int) -> None:
     def calling(count: int) -> int:
         calls = [

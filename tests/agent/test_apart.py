@@ -270,3 +270,23 @@ async def test_work_that_failed_leaves_no_cycle() -> None:
         gc.garbage.clear()
         gc.enable()
     assert left == []
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+@pytest.mark.parametrize("timeout_s", [None, 60])
+def test_work_that_leaves_a_scope_open_is_told_where_it_ends(
+    backend: str, timeout_s: float | None
+) -> None:
+    """Not later, to whoever waits then: the scope would cancel him."""
+    went_on = []
+
+    async def work() -> None:
+        anyio.move_on_after(60).__enter__()
+
+    async def main() -> None:
+        await apart(work, timeout_s)
+        went_on.append(True)
+
+    with pytest.raises(RuntimeError):
+        anyio.run(main, backend=backend)
+    assert went_on == []

@@ -4,8 +4,8 @@ Such a task, with its group, costs some 40 us (measured), which is more than all
 call of a tool.
 """
 
+import math
 from collections.abc import Callable, Coroutine, Generator
-from contextlib import nullcontext
 from contextvars import copy_context
 from dataclasses import dataclass
 from types import coroutine
@@ -48,16 +48,16 @@ async def apart(
         timeout_s: seconds after which it is cancelled, None for never.
 
     Raises:
-        BaseException: what it raised.
+        BaseException: what it raised; a RuntimeError where it left a cancel scope or a task group open.
     """
     asked = cancel_requests()
     if asked:  # that is on its way, and not the work's
         await anyio.lowlevel.checkpoint()
         asked = cancel_requests()
     started_s = anyio.current_time()
-    scope = None if timeout_s is None else anyio.CancelScope(deadline=started_s + timeout_s)
+    until_s = math.inf if timeout_s is None else started_s + timeout_s
     value: ValueT | None = None
-    with scope or nullcontext():
+    with anyio.CancelScope(deadline=until_s) as scope:  # also tells of a scope the work left open
         try:
             value = await _in_context_of_its_own(work())
         except anyio.get_cancelled_exc_class():
@@ -67,9 +67,7 @@ async def apart(
         await anyio.lowlevel.checkpoint()  # raises for the scope that asked, if one did
         cancelled = anyio.get_cancelled_exc_class()()
         raise cancelled
-    return Ending(
-        value, anyio.current_time() - started_s, scope is not None and scope.cancel_called
-    )
+    return Ending(value, anyio.current_time() - started_s, scope.cancel_called)
 
 
 def _is_foreign(asked: int | None) -> bool:
