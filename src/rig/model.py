@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, cast
 
 from rig.errors import InvalidRequestError
 from rig.messages import (
@@ -104,6 +104,10 @@ class ChatOptions:
         return bool(self.extra_body.get("temperature", self.temperature) == 0)
 
 
+DEFAULT_OPTIONS: Final = ChatOptions()
+"""What a request says beyond its messages where nobody asks for anything: one value, known by its identity."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatRequest:
     """One request to a model.
@@ -124,7 +128,7 @@ class ChatRequest:
     messages: Sequence[Message]
     max_tokens: int
     tools: Sequence[ToolSpec] = ()
-    options: ChatOptions = ChatOptions()
+    options: ChatOptions = DEFAULT_OPTIONS
 
     if TYPE_CHECKING:  # more is taken than the fields hold
 
@@ -139,7 +143,8 @@ class ChatRequest:
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "messages", _read(self.messages))
+        if not _are_read(self.messages):
+            object.__setattr__(self, "messages", _read(self.messages))
         if not isinstance(self.options, ChatOptions):  # pyright: ignore[reportUnnecessaryIsInstance] callers without a type checker
             raise InvalidRequestError("options must be a ChatOptions(...) value")
         if not self.messages:
@@ -153,13 +158,11 @@ class ChatRequest:
 
 
 def _read(messages: object) -> Sequence[Message]:
-    """The messages of a request; the very tuple that was given where it holds nothing else.
+    """The messages of a request.
 
     Raises:
         InvalidRequestError: it is no list, or an item is no message.
     """
-    if _are_read(messages):
-        return messages
     kind = type(messages)
     if not isinstance(messages, Iterable) or issubclass(kind, str | bytes | Mapping | Message):
         raise InvalidRequestError(
@@ -168,10 +171,12 @@ def _read(messages: object) -> Sequence[Message]:
     return read_messages(cast("Iterable[object]", messages))
 
 
-def _are_read(messages: object) -> TypeGuard[tuple[Message, ...]]:
-    if not isinstance(messages, tuple):
-        return False
-    return set(map(type, cast("tuple[object, ...]", messages))) == {Message}
+def _are_read(messages: object) -> bool:
+    """Whether it is a tuple that holds messages and nothing else: the very one stays in the request."""
+    return isinstance(messages, tuple) and {*map(type, messages)} == _MESSAGES  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] whatever it holds
+
+
+_MESSAGES: Final = {Message}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

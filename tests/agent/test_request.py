@@ -1,12 +1,19 @@
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import MISSING, fields, replace
 from typing import Any
 
 import pytest
 
 from rig.agent.budget import Budget
-from rig.agent.request import DEFAULT_ITERATIONS, MAX_ITERATIONS, RunRequest
+from rig.agent.request import (
+    _DEFAULTS,
+    _NAMES,
+    _READERS,
+    DEFAULT_ITERATIONS,
+    MAX_ITERATIONS,
+    RunRequest,
+)
 from rig.agent.toolbox import Toolbox
 from rig.agent.tools import Tool
 from rig.errors import InvalidRequestError
@@ -50,6 +57,18 @@ def test_what_can_be_served_is_taken_and_stays_the_same_when_it_is_copied(
 ) -> None:
     made = request(**fields)
     assert replace(made) == made
+
+
+def test_what_nobody_sets_is_what_it_would_be_read_as() -> None:
+    """Defaults are not read: they would not change."""
+    for name, default in zip(_NAMES, _DEFAULTS, strict=True):
+        if default is not MISSING:
+            assert _READERS[name](default) is default
+
+
+def test_all_that_is_given_is_read_but_what_may_be_anything() -> None:
+    anything = {"tools", "temperature", "deps", "stream"}  # the first two in view of another
+    assert {field.name for field in fields(RunRequest)} - {*_READERS} == anything
 
 
 BAD = {

@@ -138,6 +138,39 @@ def test_validated_tools_are_a_box() -> None:
     assert validate_tools(()).names == ()
 
 
+def test_the_same_tools_in_another_list_are_the_same_box() -> None:
+    one, two = made("one"), made("two")
+    box = validate_tools([one, two])
+    assert validate_tools([one, two]) is validate_tools((one, two)) is box
+    for other in ([two, one], [one], [one, two, made("three")], [one, made("two")]):
+        assert [*validate_tools(other)] == other
+    assert validate_tools([]) is validate_tools(())
+
+
+def test_a_tool_under_another_description_is_in_no_box_of_the_first() -> None:
+    one = made("one")
+    box = validate_tools([one])
+    other = one.described("Do something else.")
+    assert [*validate_tools([other])] == [other]
+    assert [*box] == [one]
+
+
+class Anything:
+    """Equal to everything, as stand-ins in tests are."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = object.__hash__
+
+
+def test_what_only_says_that_it_equals_a_tool_is_none() -> None:
+    one = made("one")
+    validate_tools([one, made("two")])
+    with pytest.raises(InvalidRequestError):
+        validate_tools([one, Anything()])  # type: ignore[list-item]
+
+
 def test_a_box_may_hold_more_than_a_request_may_offer() -> None:
     box = Toolbox(made(f"t{i}") for i in range(MAX_TOOLS + 1))
     with pytest.raises(InvalidRequestError):

@@ -72,10 +72,11 @@ def opening(system: str, history: Sequence[Message], prompt: Content) -> tuple[M
         history: the conversation so far.
         prompt: the user's message; blank when there is none.
     """
-    turns = list(history)
+    turns: list[Message] = []
     if system.strip():
-        turns = [turn for turn in turns if turn.role != "system"]
-        turns.insert(0, Message.made(role="system", content=system))
+        turns.append(Message.made(role="system", content=system))
+        history = [turn for turn in history if turn.role != "system"] if history else ()
+    turns += history
     if is_said(prompt):
         turns.append(Message.made(role="user", content=prompt))
     return tuple(turns)

@@ -1,8 +1,10 @@
 """What a run is asked to do, checked before anything is sent. No I/O."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from itertools import compress
+from operator import is_not, itemgetter
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, cast
 
 from pydantic import ValidationError
 
@@ -15,7 +17,7 @@ from rig.agent.toolbox import Toolbox, validate_tools
 from rig.errors import InvalidRequestError
 from rig.events import RunEvent
 from rig.messages import Content, ContentPart, Message, ToolCall, message_problem
-from rig.model import ChatOptions
+from rig.model import DEFAULT_OPTIONS, ChatOptions
 from rig.text.finite import is_finite
 
 if TYPE_CHECKING:  # loaded by whoever gives one
@@ -104,7 +106,7 @@ class RunRequest(Generic[OutputT]):
     output: type[OutputT] | None = None
     history: Sequence[Message | Mapping[str, Any]] = ()
     budget: "Budget | SharedBudget | None" = None
-    options: ChatOptions = ChatOptions()
+    options: ChatOptions = DEFAULT_OPTIONS
     on_limit: Literal["raise", "answer"] = "raise"
     on_event: Callable[[RunEvent], object] | None = None
     confirm: Callable[[ToolCall], Awaitable[bool] | bool] | None = None
@@ -132,32 +134,16 @@ class RunRequest(Generic[OutputT]):
         return self.profile.capabilities if self.profile is not None else _NOTHING_KNOWN
 
     def __post_init__(self) -> None:
-        toolbox = validate_tools(self.tools)
-        self.__dict__.update(
-            prompt=_checked_prompt(self.prompt),
-            max_iterations=_checked_iterations(self.max_iterations),
-            history=read_history(_items("history", self.history)),
-            tools=tuple(toolbox),
-            _toolbox=toolbox,
-            options=_with_temperature(_checked_options(self.options), self.temperature),
-            approve=_checked_ids(self.approve),
-        )
-        _check_max_tokens(self.max_tokens)
-        _check_text("model", self.model)
-        _check_text("system", self.system)
-        _check_text("instructions", self.instructions)
-        _check_callback("on_event", self.on_event)
-        _check_callback("confirm", self.confirm)
-        _check_choice(self.on_limit)
-        _check_format(self.tool_format)
-        _check_profile(self.profile)
-        _check_budget(self.budget)
-        _check_compaction(self.compaction)
-        if self.output is not None:
-            from rig.agent.output import output_for  # noqa: PLC0415 of typed answers
-
-            output_for(self.output)
-        _check_opening(self)
+        values = self.__dict__
+        box = values["_toolbox"] = validate_tools(self.tools)
+        values["tools"] = box.tools
+        # What nobody set is right already.
+        for name in compress(_NAMES, map(is_not, _values(values), _DEFAULTS)):
+            values[name] = _READERS[name](values[name])
+        if self.temperature is not None:
+            values["options"] = _with_temperature(self.options, self.temperature)
+        if self.approve or not is_said(self.content):
+            _check_opening(self)
 
 
 def toolbox_of(request: RunRequest[Any]) -> Toolbox:
@@ -192,11 +178,12 @@ def _checked_iterations(iterations: object) -> int:
     return iterations or DEFAULT_ITERATIONS
 
 
-def _check_max_tokens(max_tokens: object) -> None:
+def _checked_max_tokens(max_tokens: object) -> int:
     if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1:
         raise InvalidRequestError(
             "max_tokens must be a whole number of tokens from 1 up, for example 1024"
         )
+    return max_tokens
 
 
 def _checked_options(options: object) -> ChatOptions:
@@ -206,8 +193,6 @@ def _checked_options(options: object) -> ChatOptions:
 
 
 def _with_temperature(options: ChatOptions, temperature: object) -> ChatOptions:
-    if temperature is None:
-        return options
     if isinstance(temperature, bool) or not isinstance(temperature, int | float):
         raise InvalidRequestError("temperature must be a number, for example 0.7, or None")
     if not is_finite(temperature) or temperature < 0:
@@ -242,52 +227,106 @@ def _items(name: str, given: object) -> tuple[object, ...]:
     return tuple(cast("Iterable[object]", given))
 
 
-def _check_text(name: str, value: object) -> None:
-    if not isinstance(value, str):
-        raise InvalidRequestError(f'{name} must be text; leave it out or give "" for none')
+def _checked_history(history: object) -> tuple[Message, ...]:
+    return read_history(_items("history", history))
 
 
-def _check_callback(name: str, value: object) -> None:
-    if value is not None and not callable(value):
-        raise InvalidRequestError(f"{name} must be a function, or None")
+def _checked_text(name: str) -> Callable[[object], str]:
+    def checked(value: object) -> str:
+        if not isinstance(value, str):
+            raise InvalidRequestError(f'{name} must be text; leave it out or give "" for none')
+        return value
+
+    return checked
 
 
-def _check_choice(on_limit: object) -> None:
+def _checked_callback(name: str) -> Callable[[object], object]:
+    def checked(value: object) -> object:
+        if value is not None and not callable(value):
+            raise InvalidRequestError(f"{name} must be a function, or None")
+        return value
+
+    return checked
+
+
+def _checked_choice(on_limit: object) -> object:
     if on_limit not in {"raise", "answer"}:
         raise InvalidRequestError('on_limit must be "raise" or "answer"')
+    return on_limit
 
 
-def _check_format(tool_format: object) -> None:
+def _checked_format(tool_format: object) -> object:
     if tool_format not in {"auto", "native", "heredoc", "json"}:
         raise InvalidRequestError('tool_format must be "auto", "native", "heredoc" or "json"')
+    return tool_format
 
 
-def _check_profile(profile: object) -> None:
+def _checked_profile(profile: object) -> object:
     known = getattr(profile, "capabilities", None)
     if profile is not None and not isinstance(known, Capabilities):
         raise InvalidRequestError(
             "profile must be the result of client.profile(), or Capabilities(...), or None"
         )
+    return profile
 
 
-def _check_budget(budget: object) -> None:
+def _checked_budget(budget: object) -> object:
     if budget is None:
-        return
+        return None
     from rig.agent.ledger import SharedBudget  # noqa: PLC0415 of runs that have a budget
 
     if not isinstance(budget, Budget | SharedBudget):
         raise InvalidRequestError(
             "budget must be a Budget(...), a SharedBudget(...), or None for no limit"
         )
+    return budget
 
 
-def _check_compaction(compaction: object) -> None:
+def _checked_compaction(compaction: object) -> object:
     if compaction is None:
-        return
+        return None
     from rig.agent.compaction import Compaction  # noqa: PLC0415 of runs that were given one
 
     if not isinstance(compaction, Compaction):
         raise InvalidRequestError("compaction must be a Compaction(...), or None")
+    return compaction
+
+
+def _checked_output(output: Any) -> object:  # noqa: ANN401 any type
+    if output is not None:
+        from rig.agent.output import output_for  # noqa: PLC0415 of typed answers
+
+        output_for(output)
+    return output
+
+
+_READERS: Mapping[str, Callable[[object], object]] = {
+    "prompt": _checked_prompt,
+    "max_tokens": _checked_max_tokens,
+    "model": _checked_text("model"),
+    "system": _checked_text("system"),
+    "max_iterations": _checked_iterations,
+    "output": _checked_output,
+    "history": _checked_history,
+    "budget": _checked_budget,
+    "options": _checked_options,
+    "on_limit": _checked_choice,
+    "on_event": _checked_callback("on_event"),
+    "confirm": _checked_callback("confirm"),
+    "approve": _checked_ids,
+    "tool_format": _checked_format,
+    "profile": _checked_profile,
+    "compaction": _checked_compaction,
+    "instructions": _checked_text("instructions"),
+}
+"""What makes of a field that was given the value a run takes, or refuses it. The others hold anything, but for
+tools and temperature, which are read in view of another."""
+
+_NAMES: Final = tuple(_READERS)
+_DEFAULTS: Final = tuple(
+    {field.name: field.default for field in fields(RunRequest)}[name] for name in _NAMES
+)
+_values: Final = itemgetter(*_NAMES)
 
 
 def _check_opening(request: RunRequest[OutputT]) -> None:
@@ -296,8 +335,6 @@ def _check_opening(request: RunRequest[OutputT]) -> None:
     Raises:
         InvalidRequestError: not so.
     """
-    if is_said(request.content) and not request.approve:
-        return
     prepared, pending = prepare_open(request.messages)
     unknown = set(request.approve) - {call.id for call in pending}
     if unknown:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypedDict, Unpack
 
 from rig.agent.budget import UNLIMITED, Left
@@ -66,9 +67,14 @@ class Repeat:
     refusals: int = 0
 
 
+NO_REPEATS: Final[Mapping[tuple[str, str], Repeat]] = MappingProxyType({})
+"""Of a round in which nothing was called."""
+
+
 class Changes(TypedDict, total=False):
     """What `RunState.but` may change: its attributes, so that a checker knows their types."""
 
+    rules: Rules
     messages: tuple[Message, ...]
     iterations: int
     outcomes: tuple[ToolOutcome, ...]
@@ -140,10 +146,8 @@ class RunState:
     cuts: int = 0
     closing: Termination | None = None
     notice: str = ""
-    repeats: Mapping[tuple[str, str], Repeat] = field(default_factory=dict[tuple[str, str], Repeat])
-    fresh_repeats: Mapping[tuple[str, str], Repeat] = field(
-        default_factory=dict[tuple[str, str], Repeat]
-    )
+    repeats: Mapping[tuple[str, str], Repeat] = field(default_factory=lambda: NO_REPEATS)
+    fresh_repeats: Mapping[tuple[str, str], Repeat] = field(default_factory=lambda: NO_REPEATS)
     format: FormatName = "native"
     strikes: int = 0
     refused: frozenset[Constraint] = frozenset()

@@ -35,10 +35,11 @@ from rig.agent.schema import Schema, object_schema, portable
 from rig.agent.signature import Signature, is_type, read_signature, signature_of
 from rig.errors import InvalidRequestError, ToolError
 from rig.messages import ToolCall
-
-if TYPE_CHECKING:  # loaded by the runs that have a budget
-    from rig.agent.ledger import SharedBudget
 from rig.text.finite import is_finite
+
+if TYPE_CHECKING:  # loaded by the runs that have a budget, and by those that have tools
+    from rig.agent.ledger import SharedBudget
+    from rig.agent.toolbox import Toolbox
 
 P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)
@@ -142,6 +143,7 @@ class Tool:
     _schema: Schema = field(init=False, repr=False)
     _takes_context: bool = field(init=False, repr=False)
     _in_thread: bool = field(init=False, repr=False)
+    _box: "Toolbox | None" = field(init=False, repr=False)
 
     def __init__(
         self,
@@ -181,6 +183,7 @@ class Tool:
             "_schema": schema,
             "_takes_context": _takes_context(run, owner),
             "_in_thread": not _is_async(_checked_run(run, owner)),
+            "_box": None,
         }
         for key, value in values.items():
             object.__setattr__(self, key, value)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, TypeVar, Un
 
 from rig.errors import NotConfiguredError
 from rig.messages import Message, ToolCall
-from rig.model import ChatOptions, ChatRequest, Reply, ReplyStream
+from rig.model import DEFAULT_OPTIONS, ChatOptions, ChatRequest, Reply, ReplyStream
 
 if TYPE_CHECKING:  # the loop and all it needs are loaded with the first run
     from rig.agent.budget import Budget
@@ -30,8 +30,6 @@ if TYPE_CHECKING:  # the loop and all it needs are loaded with the first run
     from rig.skills import Skill
 
 T = TypeVar("T")
-
-DEFAULT_OPTIONS = ChatOptions()
 
 
 class RunOptions(TypedDict, total=False):
@@ -199,9 +197,10 @@ class RunMixin:
             InvalidRequestError: an argument can't be used; nothing was sent.
             RigError: the run failed; `error.result` holds how far it came.
         """
-        from rig.client import runs  # noqa: PLC0415 a third of rig: a chat needs none of it
+        # By name: `from rig.client import runs` would ask the package each time.
+        from rig.client.runs import run, run_request  # noqa: PLC0415 a third of rig: a chat needs none of it
 
-        request = runs.run_request(
+        request = run_request(
             self,
             prompt,
             {  # not in a variable, where it would stay as long as the run goes on
@@ -228,7 +227,7 @@ class RunMixin:
                 "compaction": compaction,
             },
         )
-        return await runs.run(self, request)
+        return await run(self, request)
 
     @overload
     def run_stream(
