@@ -74,7 +74,6 @@ NO_REPEATS: Final[Mapping[tuple[str, str], Repeat]] = MappingProxyType({})
 class Changes(TypedDict, total=False):
     """What `RunState.but` may change: its attributes, so that a checker knows their types."""
 
-    rules: Rules
     messages: tuple[Message, ...]
     iterations: int
     outcomes: tuple[ToolOutcome, ...]
