@@ -223,6 +223,17 @@ def short_pieces_of(chunks: Iterable[str]) -> Iterator[Piece]:
     yield from reader.close()
 
 
+HEADED = ["Here is my", " thought process:", "a", "Here is my response:", "b"]
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [HEADED, ["Here is my", "a"], ["<th<think>x</think>ink>", "a", " b"], ["<th", "a", " b"]],
+)
+def test_the_short_way_is_not_open_where_more_must_be_known(chunks: list[str]) -> None:
+    assert list(short_pieces_of(chunks)) == list(pieces_of(chunks))
+
+
 @given(st.lists(st.sampled_from(PARTS)))
 def test_the_short_way_for_plain_text_gives_what_the_long_one_gives(chunks: list[str]) -> None:
     assert list(short_pieces_of(chunks)) == list(pieces_of(chunks))

@@ -42,7 +42,9 @@ from rig.transport import pool
 from rig.transport.httpx_transport import PoolTransport
 from rig.transport.origin import Origin, origin_of
 from rig.transport.pool import SETTLE_S, IdleConnections
+from rig.transport.request import encode_head
 from rig.transport.sockets import Connection
+from rig.transport.timeouts import Deadline, Timeouts
 
 Sweep = Callable[
     [Callable[[], Coroutine[Any, Any, object]], Callable[[], Awaitable[None]]], Awaitable[int]
@@ -607,6 +609,26 @@ async def test_one_tls_context_is_made_for_all_and_none_before_it_is_needed(
     assert made[0].check_hostname
     assert made[0].get_ca_certs()
     assert not keys.exists()
+
+
+@pytest.mark.parametrize("anyio_backend", ["trio-autojump"], indirect=True)
+async def test_preparing_for_tls_and_connecting_end_at_the_deadline_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def slow(*_: object, **__: object) -> Any:
+        await anyio.sleep(0.9)
+
+    monkeypatch.setattr(pool, "_tls_contexts", [])
+    monkeypatch.setattr(pool, "_default_tls", slow)
+    connections = pool.ConnectionPool(connect=slow)
+    started = anyio.current_time()
+    deadline = Deadline(Timeouts(first_byte_s=1.5), started)
+    head = encode_head("POST", b"/", [], host=b"host", length=2)
+    with pytest.raises(RequestTimeoutError) as caught:
+        await connections.send(
+            Origin(True, "host", 443), head, b"{}", connect_s=1, deadline=deadline
+        )
+    assert (caught.value.reason, anyio.current_time() - started) == ("first_byte", 1.5)
 
 
 # --- Closing and cancelling ---

@@ -69,6 +69,16 @@ async def test_a_cookie_and_a_parameter_of_the_client_are_sent(library: Any) -> 
     assert str(seen[-1].url) == URL + "/x?q=1"
 
 
+async def test_a_parameter_that_is_set_in_between_is_sent(library: Any) -> None:
+    seen: Requests = []
+    async with library.AsyncClient(transport=recording(library, seen)) as client:
+        http = HTTP(URL, http_client=client)
+        for params in ({}, {"q": "1"}, {"q": "2"}, {}):
+            client.params = params
+            await http.post("x", b"{}")
+    assert [request.url.query for request in seen] == [b"", b"q=1", b"q=2", b""]
+
+
 async def test_what_a_hook_does_to_a_request_stays_with_it(library: Any) -> None:
     seen: Requests = []
 

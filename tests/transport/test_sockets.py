@@ -420,6 +420,35 @@ async def test_every_read_has_its_own_time() -> None:
         assert anyio.current_time() >= later
 
 
+async def test_a_read_with_more_time_than_the_last_one_has_all_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    alarms: list[object] = []
+    set_alarm = sockets._LoopConnection._set_alarm
+
+    def counted(connection: Any) -> None:
+        alarms.append(connection)
+        set_alarm(connection)
+
+    monkeypatch.setattr(sockets._LoopConnection, "_set_alarm", counted)
+    async with pair() as (connection, peer), anyio.create_task_group() as tasks:
+        taken: list[bytes | None] = []
+
+        async def read() -> None:
+            taken.append(await connection.receive(65536, anyio.current_time() + 0.05))
+
+        tasks.start_soon(read)
+        await turns(10)
+        await peer.send(b"x")  # long before its time, which is not the next read's
+        await anyio.sleep(0.02)
+        later = anyio.current_time() + 0.1
+        with anyio.fail_after(5):
+            assert await connection.receive(65536, later) is None
+        assert anyio.current_time() >= later
+    assert taken == [b"x"]
+    assert len(alarms) <= 5  # not one after the other until then
+
+
 async def test_a_read_without_a_time_is_not_ended_by_the_last_ones() -> None:
     async with pair() as (connection, peer), anyio.create_task_group() as tasks:
         await peer.send(b"x")

@@ -506,6 +506,33 @@ FAULTS: dict[str, tuple[object, type[RigError], int | None]] = {
 }
 
 
+CHOICES = [{"index": 0, "message": {"content": "x"}, "finish_reason": "stop"}]
+BESIDE_A_CHOICE: dict[str, tuple[dict[str, object], type[RigError], int]] = {
+    "OpenAI's": ({"error": {"message": "SECRET", "code": 503}}, ServerError, 503),
+    "vLLM's old shape": (
+        {"object": "error", "message": "SECRET", "type": "BadRequestError", "code": 400},
+        InvalidRequestError,
+        400,
+    ),
+    "MiniMax's": (
+        {"base_resp": {"status_code": 1004, "status_msg": "SECRET"}},
+        UnauthorizedError,
+        401,
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("payload", "kind", "status"), BESIDE_A_CHOICE.values(), ids=BESIDE_A_CHOICE
+)
+def test_an_error_beside_a_choice_is_that_error(
+    payload: dict[str, object], kind: type[RigError], status: int
+) -> None:
+    with pytest.raises(kind) as caught:
+        decode_chat(to_json({"choices": CHOICES, **payload}))
+    assert caught.value.status == status
+
+
 @pytest.mark.parametrize(("payload", "kind", "status"), FAULTS.values(), ids=FAULTS)
 def test_an_error_at_200_is_that_error(
     payload: object, kind: type[RigError], status: int | None

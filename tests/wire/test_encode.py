@@ -316,6 +316,13 @@ def test_calls_without_ids_get_some_and_their_results_too() -> None:
     assert [turn["tool_call_id"] for turn in body["messages"][2:]] == ids
 
 
+def test_a_result_without_an_id_gets_that_of_its_call() -> None:
+    calls = (ToolCall(id="a", name="f"), ToolCall(id="b", name="f"))
+    results = (Message(role="tool", content="1"), Message(role="tool", content="2"))
+    body = sent(request(HI, Message(role="assistant", tool_calls=calls), *results))
+    assert [turn["tool_call_id"] for turn in body["messages"][2:]] == ["a", "b"]
+
+
 def test_a_result_that_follows_no_call_keeps_no_id() -> None:
     body = sent(request(HI, Message(role="tool", content="1")))
     assert body["messages"][1] == {"role": "tool", "content": "1"}

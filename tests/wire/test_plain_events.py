@@ -4,10 +4,11 @@ import json
 import re
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic_core import from_json
 
@@ -64,6 +65,7 @@ def test_texts_are_those_that_the_events_hold(texts: list[str]) -> None:
         json.dumps(chunk(None)).encode(),
         RAW.replace(b"TEXT", b'", "role": "a'),
         RAW.replace(b"TEXT", b"\\"),
+        RAW.replace(b'"TEXT"', b'"'),
         RAW.replace(b"TEXT", b"\\u12"),
         RAW.replace(b"TEXT", b"\\ud83d"),
         RAW.replace(b"TEXT", b"\t"),
@@ -77,11 +79,13 @@ def test_any_other_event_is_left_to_be_read(data: bytes) -> None:
     plain = taught(chunk())
     assert plain.texts(block(chunk(), data)) is None
     assert plain.texts(block(data, chunk())) is None
+    assert plain.texts(block(data)) is None
     assert plain.texts(block(chunk())) == ["a"]
 
 
-def test_halves_that_only_together_are_two_strings_are_left_to_be_read() -> None:
-    pieces = (RAW.replace(b"TEXT", piece) for piece in (b"a\\", b'b","c'))
+@pytest.mark.parametrize("second", [b'b","c', b',"c'])
+def test_halves_that_only_together_are_two_strings_are_left_to_be_read(second: bytes) -> None:
+    pieces = (RAW.replace(b"TEXT", piece) for piece in (b"a\\", second))
     assert taught(chunk()).texts(block(*pieces)) is None
 
 
@@ -92,6 +96,8 @@ def test_halves_that_only_together_are_two_strings_are_left_to_be_read() -> None
         b'{"choices":[{"delta":{"content":"a","content":"b"}}]}',
         b'{"choices":[{"delta":{"\\u0063ontent":"a"}}],"x":{"content":"a"}}',
         b'{"choices":[{"delta":\n{"content":"a"}}]}',
+        b'{"choices":[{"delta":{"\\u0063ontent":"rig\'s own"}}],"x":{"content":"a"}}',
+        b'{"x":{"content":"b"},"x":0,"choices":[{"delta":{"\\u0063ontent":"a"}}]}',
     ],
 )
 def test_nothing_is_learned_where_the_text_does_not_stand_alone(data: bytes) -> None:
@@ -131,9 +137,13 @@ def outcome(chat: ChatStream) -> object:
 
 def told(pieces: list[bytes], **settings: Any) -> object:
     chat = ChatStream(**settings)
-    deltas: list[list[Delta]] = [chat.feed(piece) for piece in pieces]
-    facts = chat.untold, chat.complete, chat.ended, chat.assembler.blank, chat.assembler.skipped
-    return deltas, facts, outcome(chat)
+    assembler = chat.assembler
+    heard: list[object] = []
+    for piece in pieces:
+        deltas: list[Delta] = chat.feed(piece)
+        facts = chat.untold, chat.complete, chat.ended, assembler.blank, assembler.skipped
+        heard.append((deltas, facts, assembler.take_held()))
+    return heard, outcome(chat)
 
 
 TEXTS = st.one_of(
@@ -203,7 +213,7 @@ SHAPES: dict[str, Callable[[str], dict[str, Any]]] = {
     "as parts": lambda text: {"content": [{"type": "text", "text": text}]},
     "parts of thoughts": lambda text: {"reasoning_details": [{"text": text}]},
 }
-ENDS = [
+ENDS: list[dict[str, Any]] = [
     {"finish_reason": None},
     {"finish_reason": None, "logprobs": None, "stop_reason": None},
     {},
@@ -305,10 +315,95 @@ def test_a_stream_tells_the_same_however_its_events_are_read(
         ends = [found.end() for found in re.finditer(b"\n\n", data)]
         places = sorted({0, len(data), *ends[::each]})
     pieces = [data[start:end] for start, end in pairwise(places)]
-    settings = {
+    bounds = {
         "max_response_bytes": cap,
         "max_event_bytes": event_cap,
         "thinking": thinking,
         "tools": tools,
     }
-    assert told(pieces, **settings) == told(pieces, **settings, assembler=OneByOne)
+    assert told(pieces, **bounds) == told(pieces, **bounds, assembler=OneByOne)
+
+
+WORDS = st.lists(
+    st.one_of(
+        st.sampled_from(["a", " b", "c ", "\n", "  ", "", "w" * 90, "so:", "`", "as in"]),
+        st.sampled_from(["</s>", "<th", "ink>", "</think>", "<think>"]),
+        st.sampled_from(["[add", "add(a=1)", "<tool_call>", '{"name": "add", "arguments": {}}']),
+    ),
+    min_size=1,
+    max_size=12,
+)
+STARTS = ["a", " ", "Here is my", "<think>", "a</think>"]
+"""Texts of the event that is learned from: each leaves the filters in another state."""
+
+
+@settings(max_examples=500)
+@given(
+    shape=st.sampled_from([SHAPES["llama.cpp"], SHAPES["llama.cpp, thoughts"], SHAPES["Ollama"]]),
+    start=st.sampled_from(STARTS),
+    bursts=st.lists(
+        WORDS | st.just([" thought process:", "a", "Here is my response:"]), max_size=4
+    ),
+    odd=st.lists(ODD, max_size=2),
+    apart=st.booleans(),
+    cap=st.sampled_from([100, 1 << 20, 1 << 20]),
+    event_cap=st.sampled_from([200, None, None]),
+    thinking=st.booleans(),
+    tools=st.sampled_from([(), (OfferedTool("add", {"type": "object"}),)]),
+)
+def test_bursts_of_one_server_are_read_as_its_events_alone_are(
+    shape: Callable[[str], dict[str, Any]],
+    start: str,
+    bursts: list[list[str]],
+    odd: list[bytes],
+    apart: bool,
+    cap: int,
+    event_cap: int | None,
+    thinking: bool,
+    tools: tuple[OfferedTool, ...],
+) -> None:
+    """Here nearly every burst is like the event before it, so that the short way is taken."""
+    pieces = [block(shaped(shape, ENDS[0], 1, start))]
+    for number, texts in enumerate(bursts):
+        pieces.append(block(*(shaped(shape, ENDS[0], 1, text) for text in texts)))
+        pieces.extend(odd[number : number + 1])
+    if not apart:
+        pieces[1:] = [b"".join(pieces[1:])]
+    bounds = {
+        "max_response_bytes": cap,
+        "max_event_bytes": event_cap,
+        "thinking": thinking,
+        "tools": tools,
+    }
+    assert told(pieces, **bounds) == told(pieces, **bounds, assembler=OneByOne)
+
+
+def test_what_stands_behind_the_end_is_not_read_where_all_came_at_once() -> None:
+    many = block(*(chunk(str(number)) for number in range(20)))
+    pieces = [block(chunk()), many + block(b"[DONE]") + many]
+    assert told(pieces) == told(pieces, assembler=OneByOne)
+
+
+DATA = Path(__file__).parents[1] / "data" / "text"
+CALL = '<tool_call>{"name": "search", "arguments": {"query": "x"}}</tool_call>'
+OFFERED = tuple(
+    OfferedTool(one["name"], one["parameters"])
+    for one in from_json((DATA / "salvage-tools.json").read_bytes())
+)
+
+
+@pytest.mark.parametrize("burst", [3, 20])
+@pytest.mark.parametrize("name", ["salvage-cases", "salvage-places"])
+def test_calls_in_bursts_of_text_are_held_back_as_in_events_alone(name: str, burst: int) -> None:
+    """What stands before a call decides whether it is one, also where it passed all at once."""
+    differ: list[str] = []
+    for line in (DATA / f"{name}.jsonl").read_bytes().splitlines():
+        row = from_json(line)
+        text = row["input"] if "input" in row else row["text"].replace("@", CALL)
+        words = re.findall(r"\S{1,6}|\s{1,6}", text)
+        events = [block(chunk(word)) for word in words]
+        pieces = [b"".join(events[start : start + burst]) for start in range(0, len(events), burst)]
+        pieces = [block(chunk("Well, ")), *pieces, block(chunk(None, "stop"))]
+        if told(pieces, tools=OFFERED) != told(pieces, tools=OFFERED, assembler=OneByOne):
+            differ.append(text)
+    assert differ == []

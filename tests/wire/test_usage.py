@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.messages import Usage
+from rig.messages import MAX_COUNT, Usage
 from rig.wire.usage import read_usage
 
 # Of real answers: llama.cpp b1-7e4c0a9 (chat_basic) and b4747 (chat_unicode).
@@ -147,3 +147,33 @@ def test_a_plain_usage_is_read_as_any_other(
     """A field nobody knows takes the long way, and must change nothing."""
     plain = {**counters, **parts}
     assert read_usage(plain) == read_usage({**plain, "carbon": None})
+
+
+COUNTS = [0, 1, 5, MAX_COUNT, MAX_COUNT + 1, 1 << 70, -1]
+
+
+@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("name", ["prompt_tokens", "completion_tokens", "total_tokens"])
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"cached_tokens": 2},
+        {"cache_read_input_tokens": 2},
+        {"prompt_tokens_details": {"cachedTokens": 2}},
+        {"completion_tokens_details": {"reasoning_tokens": 1 << 70}},
+    ],
+)
+def test_every_count_of_a_plain_usage_is_checked(
+    name: str, count: int, more: dict[str, Any]
+) -> None:
+    plain = {"prompt_tokens": 7, "completion_tokens": 8, "total_tokens": 15, name: count, **more}
+    read = read_usage(plain)
+    assert read == read_usage({**plain, "carbon": None})
+    assert max(*counts(read), read.reasoning_tokens) <= 2 * MAX_COUNT
+
+
+def test_a_count_beside_the_plain_ones_is_read_too() -> None:
+    plain = {"prompt_tokens": 7, "completion_tokens": 8, "total_tokens": 15}
+    assert read_usage({**plain, "cached_tokens": 2}).cached_tokens == 2
+    assert read_usage({**plain, "prompt_tokens_details": {"cachedTokens": 2}}).cached_tokens == 2
