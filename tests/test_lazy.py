@@ -18,6 +18,7 @@ PACKAGES = [
 NOT_BY_A_CLIENT = {
     "certifi",
     "httpx",
+    "importlib.metadata",
     "rig.agent.run",
     "rig.client.embeddings",
     "rig.client.fair_slots",

@@ -13,17 +13,20 @@ from dataclasses import dataclass
 from types import SimpleNamespace, UnionType
 from typing import Annotated, Any, Union, cast, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, create_model
 from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
-from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 
 from rig.agent.docstrings import Docstring, read_docstring
+from rig.agent.parameters import Parameter
+from rig.agent.plain_input import plain_input
 from rig.agent.schema import Schema, finite, inline, simplify
 from rig.agent.typed_dicts import with_typed_dicts
 from rig.errors import InvalidRequestError
 
-_EMPTY = inspect.Parameter.empty
+Read = Callable[[str | bytes], dict[str, object]]
+"""Makes of JSON text the arguments of a call."""
+
 _UNNAMED = "<lambda>"
 
 
@@ -36,27 +39,26 @@ class Signature:
         docstring: what its docstring says.
         schema: JSON schema of its input, without references.
         context: the parameter that takes the call's context, None when there is none.
-        model: the pydantic model of its input.
-        parameters: the parameter for each of the model's fields.
-        own_defaults: fields whose default is the function's own business.
+        read: makes of JSON text the arguments, by parameter, as values of the annotated types; raises pydantic's
+            `ValidationError`. A parameter that was not given is left out, so that the function's own default holds.
     """
 
     name: str
     docstring: Docstring
     schema: Schema
     context: str | None
+    read: Read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Model:
+    """A pydantic model of the input, the parameter for each of its fields, and which have a default of their own."""
+
     model: type[BaseModel]
     parameters: Mapping[str, str]
     own_defaults: frozenset[str]
 
     def read(self, text: str | bytes) -> dict[str, object]:
-        """The arguments in JSON text as values of the annotated types, by parameter.
-
-        A parameter that was not given is left out, so that the function's own default holds.
-
-        Raises:
-            ValidationError: the text does not fit the signature.
-        """
         # As model_validate_json does it, in half the time.
         values: BaseModel = self.model.__pydantic_validator__.validate_json(text)
         left_out = self.own_defaults and self.own_defaults - values.model_fields_set
@@ -65,28 +67,6 @@ class Signature:
             for field, parameter in self.parameters.items()
             if field not in left_out
         }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Parameter:
-    name: str
-    hint: Any
-    default: Any
-    description: str | None
-
-    @property
-    def has_own_default(self) -> bool:
-        return self.default is not _EMPTY and not isinstance(self.default, FieldInfo)
-
-    def definition(self) -> Any:  # noqa: ANN401  pydantic's field definitions have no type
-        """The field for `create_model`; by the alias a parameter may have any name, `json` or `_x`."""
-        metadata: list[object] = [Field(alias=self.name)]
-        if isinstance(self.default, FieldInfo):
-            metadata.insert(0, self.default)
-        if self.description and not _is_described(self.hint, self.default):
-            metadata.append(Field(description=self.description))
-        hint = functools.reduce(lambda inner, item: Annotated[inner, item], metadata, self.hint)
-        return (hint, self.default) if self.has_own_default else hint
 
 
 def signature_of(function: Callable[..., object]) -> inspect.Signature:
@@ -120,13 +100,13 @@ def read_signature(function: Callable[..., object], context_type: type) -> Signa
     owner = f"tool function {name or _UNNAMED}"
     docstring = read_docstring(inspect.getdoc(inner))
     context: str | None = None
-    parameters: list[_Parameter] = []
+    parameters: list[Parameter] = []
     for parameter in _parameters(function, bound, owner):
         hint = _hint(inner, parameter, owner)
         if not is_type(hint, context_type):
             text = docstring.parameters.get(parameter.name)
             parameters.append(
-                _Parameter(
+                Parameter(
                     name=parameter.name, hint=hint, default=parameter.default, description=text
                 )
             )
@@ -136,17 +116,8 @@ def read_signature(function: Callable[..., object], context_type: type) -> Signa
             raise InvalidRequestError(
                 f'{owner} takes the context twice, as "{context}" and "{parameter.name}": keep one'
             )
-    model, schema = _modelled(parameters, owner)
-    fields = dict(zip(model.model_fields, parameters, strict=True))
-    return Signature(
-        name=name,
-        docstring=docstring,
-        schema=schema,
-        context=context,
-        model=model,
-        parameters={field: parameter.name for field, parameter in fields.items()},
-        own_defaults=frozenset(key for key, value in fields.items() if value.has_own_default),
-    )
+    schema, read = plain_input(parameters) or _modelled(parameters, owner)
+    return Signature(name=name, docstring=docstring, schema=schema, context=context, read=read)
 
 
 def _unwrapped(function: Callable[..., object]) -> tuple[Callable[..., object], frozenset[str]]:
@@ -194,7 +165,7 @@ def _parameters(
             raise InvalidRequestError(
                 f'parameter "{parameter.name}" of {owner} {_REFUSED_KINDS[parameter.kind]}'
             )
-        if parameter.annotation is _EMPTY:
+        if parameter.annotation is inspect.Parameter.empty:
             unbound = index == 0 and parameter.name in {"self", "cls"}
             advice = "make the tool of the bound method" if unbound else "annotate it with its type"
             raise InvalidRequestError(
@@ -240,17 +211,12 @@ def is_type(hint: object, wanted: type) -> bool:
     return hint is wanted or hint == wanted.__name__
 
 
-def _is_described(hint: object, default: object) -> bool:
-    metadata = (*getattr(hint, "__metadata__", ()), default)
-    return any(isinstance(item, FieldInfo) and item.description for item in metadata)
-
-
 class _InputSchema(GenerateJsonSchema):
     def emit_warning(self, kind: JsonSchemaWarningKind, detail: str) -> None:
         """Say nothing: a default that is no JSON value is just left out of the schema."""
 
 
-def _modelled(parameters: list[_Parameter], owner: str) -> tuple[type[BaseModel], Schema]:
+def _modelled(parameters: list[Parameter], owner: str) -> tuple[Schema, Read]:
     built = _build(parameters)
     if built is None:
         # Building them one by one finds the culprit; only one that fails in company is unnamed.
@@ -262,14 +228,20 @@ def _modelled(parameters: list[_Parameter], owner: str) -> tuple[type[BaseModel]
     model, schema = built
     schema = simplify(finite(inline(schema, owner=owner)))
     schema.setdefault("properties", {})
-    return model, schema
+    fields = dict(zip(model.model_fields, parameters, strict=True))
+    modelled = _Model(
+        model=model,
+        parameters={field: parameter.name for field, parameter in fields.items()},
+        own_defaults=frozenset(key for key, value in fields.items() if value.has_own_default),
+    )
+    return schema, modelled.read
 
 
-def _build(parameters: list[_Parameter]) -> tuple[type[BaseModel], Schema] | None:
+def _build(parameters: list[Parameter]) -> tuple[type[BaseModel], Schema] | None:
     config = ConfigDict(extra="forbid", hide_input_in_errors=True, protected_namespaces=())
     fields = {
         # Not the parameter's name: BaseModel has attributes and rules of its own.
-        f"parameter_{index}": _Parameter.definition(_with_typed_dicts(item))
+        f"parameter_{index}": Parameter.definition(_with_typed_dicts(item))
         for index, item in enumerate(parameters)
     }
     try:
@@ -279,8 +251,8 @@ def _build(parameters: list[_Parameter]) -> tuple[type[BaseModel], Schema] | Non
         return None
 
 
-def _with_typed_dicts(parameter: _Parameter) -> _Parameter:
-    return _Parameter(
+def _with_typed_dicts(parameter: Parameter) -> Parameter:
+    return Parameter(
         name=parameter.name,
         hint=with_typed_dicts(parameter.hint),
         default=parameter.default,
