@@ -2,9 +2,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic_core import from_json
 
-from rig.agent.budget import Left
+from rig.agent.budget import UNLIMITED, Left
 from rig.agent.calling import admit
 from rig.agent.history import Prepared, prepare
 from rig.agent.output import output_for
@@ -21,11 +23,14 @@ from rig.agent.state import (
 )
 from rig.agent.tools import Tool
 from rig.agent.turn import (
+    _RULES,
     MAX_CALLS_PER_REPLY,
     MAX_CUTS_RETRIED,
     MAX_REFUSED_REPEATS,
     MAX_REPEATS,
     WARN_REPEATS,
+    _answer,
+    _plainly,
     answered,
     before_request,
     next_step,
@@ -624,3 +629,56 @@ def test_where_limits_end_with_an_answer_what_was_kept_is_it() -> None:
     assert isinstance(next_step(answers, cut("")), Fail)
     typed = replace(answers, rules=replace(answers.rules, output=output_for(int)))
     assert isinstance(next_step(typed, cut("so")), Fail)
+
+
+# The short way
+
+REPLIES = st.builds(
+    Reply,
+    text=st.sampled_from(["", " ", "It is 42.", "<think>so</think>It is 42."]),
+    reasoning=st.sampled_from(["", "so"]),
+    reasoning_field=st.sampled_from([None, "reasoning"]),
+    finish_reason=st.sampled_from(["stop", "length", "tool_calls", "unknown"]),
+    refusal=st.sampled_from([None, "safety"]),
+    tool_calls=st.one_of(
+        st.just(()),
+        st.lists(st.builds(call, st.sampled_from(["", "1", "2"]), st.sampled_from(["", "look"])))
+        .map(tuple),
+        st.just(calls(MAX_CALLS_PER_REPLY + 1)),
+    ),
+)  # fmt: skip
+STATES = st.builds(
+    state,
+    messages=st.sampled_from([(USER,), (USER, Message(role="assistant", tool_calls=(call(),)))]),
+    on_limit=st.sampled_from(["raise", "answer"]),
+    output=st.sampled_from([None, output_for(int)]),
+    iterations=st.integers(1, 8),
+    closing=st.sampled_from([None, None, Termination.ITERATION_LIMIT]),
+    left=st.sampled_from([UNLIMITED, UNLIMITED, Left(tokens=0), Left(tokens=-1), Left(calls=1)]),
+)
+
+
+def seen(step: Any) -> Any:
+    if isinstance(step, Fail):
+        return type(step), step.state, type(step.error), str(step.error)
+    return step
+
+
+@given(STATES, REPLIES)
+def test_the_short_way_of_a_plain_reply_leads_where_the_rules_do(
+    run: RunState, answer: Reply
+) -> None:
+    plain = _plainly(run, answer)
+    if plain is not None:
+        steps = (rule(run, answer) for rule in _RULES)
+        ruled = next((step for step in steps if step is not None), None) or _answer(run, answer)
+        assert seen(plain) == seen(ruled)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [Reply(text="It is 42."), Reply(tool_calls=calls(3)), Reply(text="Well.", tool_calls=calls(1))],
+    ids=["a text", "calls", "both"],
+)
+def test_a_plain_reply_takes_the_short_way(answer: Reply) -> None:
+    assert _plainly(state(), answer) is not None

@@ -1,7 +1,8 @@
 """Asking the model for the next reply: what is sent, what it may cost, what is told, and what follows."""
 
+from collections.abc import Awaitable
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from rig.agent.budget import Counted, counted, prompt_size, usage_of
 from rig.agent.deltas import events_of
@@ -46,16 +47,32 @@ class Asking:
     )
 
     def __init__(self, model: Model | StreamingModel, progress: Progress) -> None:
-        self._model = model
+        self._model: Any = model  # which of both methods it has, the run has looked
         self._progress = progress
         self._request: RunRequest[Any] = progress.request
-        self._compactor = _compactor(model, progress)
+        given = self._request.compaction is not None or self._request.on_limit == "answer"
+        self._compactor = _compactor(model, progress) if given else None
         self._counted: Counted | None = None  # the last prompt the server told the size of
         self._memory: dict[object, object] = {}  # of the models below, see rig.events.run_memory
         self._truncated = False  # told once
 
-    async def ask(self) -> Step:
+    def ask(self) -> Awaitable[Step]:
         """Ask the model once; what follows may be to ask it again in another form.
+
+        Returns:
+            What is to be awaited. It raises an InvalidRequestError where the request can't be made, any
+            RigError where it failed for good.
+        """
+        progress = self._progress
+        state = progress.state
+        bare = self._compactor is None and progress.purse is None
+        # Where there is nothing to be told, paid or fitted first, that takes no coroutine of its own.
+        if bare and state.format == "native" and not state.untold:
+            return self._exchange(next_request(self._request, progress.tools, state), None)
+        return self._prepared()
+
+    async def _prepared(self) -> Step:
+        """Tell of what changed, make the request fit, set aside what it may cost, and send it.
 
         Raises:
             InvalidRequestError: the request can't be made.
@@ -98,14 +115,30 @@ class Asking:
         """One request and its reply.
 
         Raises:
+            EmptyReplyError: the model said nothing; what that cost is counted.
             RigError: it failed for good.
         """
         progress = self._progress
         if progress.observed:
             await progress.tell(RoundStarted(iteration=progress.state.iterations + 1))
         tokens, cost = 0, 0.0
+        listener, memory = event_listener.get(), run_memory.get()
         try:
-            reply = await self._complete(request)
+            run_memory.set(self._memory)
+            if progress.observed:
+                event_listener.set(progress.tell)
+            try:
+                reply = await self._complete(request)
+            except RefusedError as error:  # that it declined is an answer, however it is told
+                category, model = error.category, progress.state.model
+                reply = Reply(finish_reason="content_filter", refusal=category, model=model)
+            except EmptyReplyError as error:
+                progress.state = with_empty_reply(progress.state, error.usage)
+                raise
+            finally:
+                run_memory.set(memory)
+                if progress.observed:
+                    event_listener.set(listener)
             if paid is not None:
                 tokens, cost = self._pay(paid, reply)
         except RigError as error:
@@ -139,39 +172,25 @@ class Asking:
         self._progress.recount(capped=paid.capped)
         return usage.total, paid.cost
 
-    async def _complete(self, request: ChatRequest) -> Reply:
-        """Ask the model; that it declined is an answer, however it is told.
+    def _complete(self, request: ChatRequest) -> Awaitable[Reply]:
+        """Ask the model; its own coroutine where that is all there is to do."""
+        if self._request.stream:
+            return self._streamed(request)
+        if self._progress.state.format == "native":
+            answering: Awaitable[Reply] = self._model.complete(request)
+            return answering
+        return self._completed_in_text(request)
 
-        Raises:
-            EmptyReplyError: it said nothing; what that cost is counted.
-            RigError: it failed.
-        """
-        progress = self._progress
-        listener, memory = event_listener.get(), run_memory.get()
-        run_memory.set(self._memory)
-        if progress.observed:
-            event_listener.set(progress.tell)
-        try:
-            if self._request.stream:
-                return await self._streamed(request)
-            reply = await cast("Model", self._model).complete(request)
-            if not self._may_call:
-                return reply
-            return tool_format(progress.state).reply(reply, progress.tools)
-        except RefusedError as error:
-            category = error.category
-        except EmptyReplyError as error:
-            progress.state = with_empty_reply(progress.state, error.usage)
-            raise
-        finally:
-            run_memory.set(memory)
-            if progress.observed:
-                event_listener.set(listener)
-        return Reply(finish_reason="content_filter", refusal=category, model=progress.state.model)
+    async def _completed_in_text(self, request: ChatRequest) -> Reply:
+        """Ask the model, and find its calls where they travel as text."""
+        reply: Reply = await self._model.complete(request)
+        if not self._may_call:
+            return reply
+        return tool_format(self._progress.state).reply(reply, self._progress.tools)
 
     async def _streamed(self, request: ChatRequest) -> Reply:
         progress = self._progress
-        async with cast("StreamingModel", self._model).stream(request) as raw:
+        async with self._model.stream(request) as raw:
             stream = self._readable(raw)
             async for delta in stream:
                 if delta.retracted:
@@ -224,8 +243,6 @@ class Asking:
 
 
 def _compactor(model: Model | StreamingModel, progress: Progress) -> "Compactor | None":
-    if progress.request.compaction is None and progress.request.on_limit != "answer":
-        return None
     from rig.agent.compactor import Compactor, compaction_of  # noqa: PLC0415 few runs are long
 
     compaction = compaction_of(progress.request)

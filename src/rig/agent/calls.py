@@ -71,7 +71,10 @@ def give_ids(calls: Sequence[ToolCall], messages: Sequence[Message]) -> tuple[To
         messages: the conversation before it.
     """
     used = {call.id for turn in messages for call in turn.tool_calls}
-    ids = UniqueIds(used, reserved={call.id for call in calls})
+    own = {call.id for call in calls}
+    if len(own) == len(calls) and "" not in own and used.isdisjoint(own):
+        return tuple(calls)  # as nearly always
+    ids = UniqueIds(used, reserved=own)
     return tuple(with_id(call, ids.take(call.id)) for call in calls)
 
 

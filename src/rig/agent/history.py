@@ -95,7 +95,7 @@ def assistant_turn(reply: Reply, calls: Sequence[ToolCall]) -> Message:
         reasoning_field=reply.reasoning_field or "reasoning_content",
         thoughts=reply.thoughts,
     )
-    return _without_leaks(turn)
+    return _without_leaks(turn) if reply.text else turn
 
 
 def tool_turn(call: ToolCall, content: str) -> Message:

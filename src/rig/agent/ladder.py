@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final, Literal
 
+from rig.agent.calling import ReadyCall
 from rig.agent.calls import MALFORMED, TRUNCATED, TWICE
 from rig.agent.capabilities import Capabilities
 from rig.agent.constraints import Held
@@ -77,10 +78,14 @@ def evidence(calls: Sequence[ToolCall], admitted: Sequence[Admitted]) -> Evidenc
         calls: as they came.
         admitted: the same, each ready or answered.
     """
-    if any(_is_unreadable(call, one) for call, one in zip(calls, admitted, strict=True)):
-        return "refused"
-    asked_for = (not call.salvaged or call.flaw for call in calls)
-    return "" if all(asked_for) else "salvaged"
+    for call, one in zip(calls, admitted, strict=True):
+        known = isinstance(one, ReadyCall) and one.tool.name == call.name
+        if not known and _is_unreadable(call, one):
+            return "refused"
+    for call in calls:
+        if call.origin != "native" and call.salvaged and not call.flaw:
+            return "salvaged"
+    return ""
 
 
 def weighed(state: RunState, found: Evidence) -> RunState:

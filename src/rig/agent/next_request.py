@@ -10,7 +10,7 @@ from rig.agent.request import RunRequest
 from rig.agent.state import RunState
 from rig.agent.toolbox import Toolbox
 from rig.messages import Message
-from rig.model import ChatOptions, ChatRequest
+from rig.model import DEFAULT_OPTIONS, ChatOptions, ChatRequest
 
 
 def next_request(request: RunRequest[Any], tools: Toolbox, state: RunState) -> ChatRequest:
@@ -25,8 +25,9 @@ def next_request(request: RunRequest[Any], tools: Toolbox, state: RunState) -> C
         InvalidRequestError: a grammar would be too large.
     """
     messages: Sequence[Message] = state.messages
-    for instructions in (request.instructions, _output_instructions(state)):
-        if instructions.strip():
+    output = state.rules.output
+    for instructions in (request.instructions, "" if output is None else output.instructions):
+        if instructions and instructions.strip():
             messages = with_instructions(messages, instructions)
     if state.notice:
         messages = with_notice(messages, state.notice)
@@ -38,11 +39,7 @@ def next_request(request: RunRequest[Any], tools: Toolbox, state: RunState) -> C
         tools=tools if offers else (),
         options=_options(request.options, state, offers=offers),
     )
-    return tool_format(state).request(logical)
-
-
-def _output_instructions(state: RunState) -> str:
-    return state.rules.output.instructions if state.rules.output is not None else ""
+    return logical if state.format == "native" else tool_format(state).request(logical)
 
 
 def _options(options: ChatOptions, state: RunState, *, offers: bool) -> ChatOptions:
@@ -51,6 +48,8 @@ def _options(options: ChatOptions, state: RunState, *, offers: bool) -> ChatOpti
     A choice that forces a call is for the first round: the model could never answer. Without tools,
     several servers refuse both fields.
     """
+    if options is DEFAULT_OPTIONS and state.rules.held is None:
+        return options  # there is nothing to be taken out, and nothing to be added
     if state.closing is not None or (state.rules.has_tools and not offers):
         options = replace(options, tool_choice=None, parallel_tool_calls=None)
     form = held(state)

@@ -5,7 +5,7 @@ value that dies with it.
 """
 
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import anyio
@@ -20,7 +20,7 @@ from rig.agent.state import AdmitCalls, Admitted, Ask, AskAgain, CallTools, Fail
 from rig.agent.turn import DECLINED, before_request, plan_calls, refused
 from rig.errors import NotConfiguredError, RigError
 from rig.events import OutputRejected, RunEvent, RunFinished, RunResult
-from rig.messages import ToolCall
+from rig.messages import Message, ToolCall
 from rig.model import Model, StreamingModel
 
 if TYPE_CHECKING:  # loaded by the runs that have one
@@ -84,18 +84,15 @@ class Run(Generic[OutputT]):
         self._progress = Progress(request, told)
         self._asking = Asking(model, self._progress)
 
-    async def result(self) -> RunResult[OutputT]:
+    def result(self) -> Coroutine[Any, Any, RunResult[OutputT]]:
         """Run to the end, or to the deadline.
 
-        Raises:
-            RigError: the run failed; its `result` is the partial one.
+        Returns:
+            What is to be awaited. It raises a RigError where the run failed, whose `result` is the partial
+            one.
         """
-        try:
-            purse = self._progress.purse
-            return await (self._loop() if purse is None else self._within_deadline(purse))
-        except RigError as error:
-            error.result = self.so_far(error)
-            raise
+        purse = self._progress.purse
+        return self._loop() if purse is None else self._within_deadline(purse)
 
     def so_far(self, error: Exception | None = None) -> RunResult[Any]:
         """How far the run has come, with a transcript that can be continued.
@@ -120,33 +117,45 @@ class Run(Generic[OutputT]):
             with anyio.CancelScope(deadline=deadline_s):
                 return await self._loop()
         error = out_of("seconds")
+        error.result = self.so_far(error)
         raise error
 
     async def _loop(self) -> RunResult[OutputT]:
-        """Await step by step. Bounded: every way round passes the cap of rounds in the turn's rules."""
+        """Await step by step. Bounded: every way round passes the cap of rounds in the turn's rules.
+
+        Raises:
+            RigError: the run failed; its `result` is the partial one.
+        """
         progress = self._progress
-        step = await self._first_step()
-        while not isinstance(step, Finish):
-            progress.state = step.state
-            progress.shown.clear()
-            match step:
-                case Ask():
-                    step = await self._asking.ask()
-                case AdmitCalls():
-                    step = plan_calls(step, [admit(progress.tools, call) for call in step.calls])
-                case CallTools():
-                    step = await self._answer(step.calls) or before_request(progress.state)
-                case AskAgain():
-                    await progress.tell(OutputRejected(problem=step.problem))
-                    step = await self._asking.ask()
-                case Fail():
-                    raise step.error
-        result = progress.accounted(step.result)
-        if progress.observed:
-            await progress.tell(RunFinished(result=result))
+        step: Step
+        try:
+            step = await self._resumed() if self._request.history else self._opened(())
+            while not isinstance(step, Finish):
+                progress.state = step.state
+                if progress.shown:
+                    progress.shown.clear()
+                match step:
+                    case Ask():
+                        step = await self._asking.ask()
+                    case AdmitCalls():
+                        tools = progress.tools
+                        step = plan_calls(step, [admit(tools, call) for call in step.calls])
+                    case CallTools():
+                        step = await self._answer(step.calls) or before_request(progress.state)
+                    case AskAgain():
+                        await progress.tell(OutputRejected(problem=step.problem))
+                        step = await self._asking.ask()
+                    case Fail():
+                        raise step.error
+            result = progress.accounted(step.result) if progress.purse is not None else step.result
+            if progress.observed:
+                await progress.tell(RunFinished(result=result))
+        except RigError as error:
+            error.result = self.so_far(error)
+            raise
         return result
 
-    async def _first_step(self) -> Step:
+    async def _resumed(self) -> Step:
         """Answer the calls that waited for this run, if any did, and make ready to ask."""
         progress = self._progress
         history, pending = history_of(self._request)
@@ -156,12 +165,16 @@ class Run(Generic[OutputT]):
             if failed is not None:
                 return failed
             history = progress.state.messages
-        return before_request(progress.state.but(messages=opened(self._request, history)))
+        return self._opened(history)
+
+    def _opened(self, history: Sequence[Message]) -> Step:
+        messages = opened(self._request, history)
+        return before_request(self._progress.state.but(messages=messages))
 
     def _answer(self, calls: Sequence[Admitted]) -> Awaitable[Fail | None]:
-        from rig.agent import answering  # noqa: PLC0415 of the runs that have tools
+        from rig.agent.answering import answer  # noqa: PLC0415 of the runs that have tools
 
-        return answering.answer(self._progress, calls)
+        return answer(self._progress, calls)
 
     def _decided(self, call: ToolCall) -> Admitted:
         if call.id in self._request.approve:

