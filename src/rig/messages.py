@@ -21,6 +21,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError, from_json, to_json
 
 from rig.errors import InvalidJSONError, InvalidRequestError
+from rig.kept import KEPT
 
 Role = Literal["system", "user", "assistant", "tool"]
 """Who speaks. `developer` is read as system, `function` as tool."""
@@ -300,6 +301,8 @@ class Message(_Value):
         reasoning_field: the name of that field.
         thoughts: the same, signed, from servers that want it back so (Anthropic's Messages API).
     """
+
+    __slots__ = (KEPT,)  # pydantic's copies, dumps and comparisons know fields alone
 
     role: Role
     content: Content = ""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, cast
 
 from rig.errors import InvalidRequestError
+from rig.kept import Keeps
 from rig.messages import (
     Message,
     ReasoningField,
@@ -44,7 +45,7 @@ class ToolSpec(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChatOptions:
+class ChatOptions(Keeps):
     """Everything a request may say beyond its messages. `None` is not sent, 0 is.
 
     Attributes:

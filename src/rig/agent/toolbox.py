@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final, Literal, cast, overload
 
 from rig.agent.sentence import first_sentence
 from rig.errors import InvalidRequestError
+from rig.kept import Keeps
 
 if TYPE_CHECKING:  # loaded where there is one
     from rig.agent.tools import Tool
@@ -15,7 +16,7 @@ MAX_TOOLS = 128
 it: select by tag."""
 
 
-class Toolbox(Sequence["Tool"]):
+class Toolbox(Keeps, Sequence["Tool"]):
     """An immutable sequence of tools, in the order the model is shown them.
 
     Args:
@@ -40,6 +41,9 @@ class Toolbox(Sequence["Tool"]):
                 f"tools need different names, {', '.join(double)} is there more than once:"
                 " rename one with name="
             )
+
+    def __reduce__(self) -> "tuple[type[Toolbox], tuple[tuple[Tool, ...]]]":
+        return Toolbox, (self._tools,)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -34,6 +34,7 @@ from rig.agent.results import MAX_RESULT_CHARS, problems_of
 from rig.agent.schema import Schema, object_schema, portable
 from rig.agent.signature import Signature, is_type, read_signature, signature_of
 from rig.errors import InvalidRequestError, ToolError
+from rig.kept import Keeps
 from rig.messages import ToolCall
 from rig.text.finite import is_finite
 
@@ -96,7 +97,7 @@ class CheckedInput:
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False)
-class Tool:
+class Tool(Keeps):
     """Something a model may call.
 
     Args:

@@ -6,20 +6,23 @@ without ids, arguments that are not a JSON object, turns without content.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
 
 from pydantic_core import from_json, to_json
 
 from rig.errors import InvalidRequestError
-from rig.messages import Message, TextPart, ToolCall, cleaned_name
+from rig.kept import KEPT, Keeps
+from rig.messages import ContentPart, Message, TextPart, ToolCall, cleaned_name
 from rig.model import ChatRequest, ToolSpec
+from rig.text.salvage import OfferedTool
 from rig.wire.dialect import Dialect
 from rig.wire.dialects import GENERIC, takes_completion_tokens
 from rig.wire.options import (
     check_options,
     merge_extra,
-    option_fields,
     read_choice,
+    read_options,
     tool_option_fields,
 )
 from rig.wire.payload import mend_escapes, scrub
@@ -27,12 +30,20 @@ from rig.wire.payload import mend_escapes, scrub
 TRACE_HEADER: Final = "X-Trace-Id"
 """Name of the header `ChatOptions.trace_id` is sent in."""
 
+_NO_MODEL: Final = "model is empty: name one the endpoint serves"
+
 NO_PARAMETERS: Final[Mapping[str, Any]] = {"type": "object", "properties": {}}
 """The schema of a tool that has none."""
 
 
+_UNWRITABLE: Final = (ValueError, TypeError, RecursionError)  # pydantic's own is a ValueError
+
+
 def encode_chat(request: ChatRequest, *, stream: bool = False, dialect: Dialect = GENERIC) -> bytes:
     """The JSON body of a chat completion request, UTF-8.
+
+    Messages, tools and options are frozen, so each is written once and keeps its bytes: a request costs
+    what is new in it, and a conversation at most twice the memory of its texts.
 
     Args:
         request: what is asked.
@@ -40,34 +51,160 @@ def encode_chat(request: ChatRequest, *, stream: bool = False, dialect: Dialect 
         dialect: how the server spells the options.
 
     Returns:
-        The bytes; lone surrogates in any text are sent as U+FFFD.
+        The bytes, tools last; lone surrogates in any text are sent as U+FFFD.
 
     Raises:
         InvalidRequestError: the request can't be sent as it stands, or the server can't be told of
             an option; the sentence says what to change.
     """
     options = request.options
-    check_request(request)
-    limit = dialect.max_tokens_field or _limit_field(request.model)
-    fields: dict[str, object] = {
-        "model": request.model,
-        "messages": [
-            encode_message(message, system_role=dialect.system_role)
-            for message in with_ids(request.messages)
-        ],
-        limit: request.max_tokens,
-        **option_fields(options, dialect),
-    }
-    if request.tools:
-        names = tool_names(request.tools)
-        if read_choice(options, names, dialect).offers:
-            fields["tools"] = [encode_tool(tool) for tool in request.tools]
-            fields |= tool_option_fields(options, names, dialect)
+    given = read_options(options, dialect)
+    opening = _opening(_checked_model(request.model))
+    fields = {dialect.max_tokens_field or opening.limit: request.max_tokens, **given}
+    tools = sent_tools(request.tools)
+    offered = b""
+    if tools.names and read_choice(options, tools.names, dialect).offers:
+        if "tools" not in options.extra_body:
+            offered = tools.field
+        fields |= tool_option_fields(options, tools.names, dialect)
     if stream:
         fields["stream"] = True
         if dialect.stream_usage:
             fields["stream_options"] = {"include_usage": True}
-    return to_body(merge_extra(fields, options.extra_body))
+    rest = to_body(merge_extra(fields, options.extra_body))
+    turns = _written_messages(request.messages, dialect.system_role)
+    turns[0] = opening.start + turns[0]
+    between = b"" if rest == b"{}" else b","
+    turns[-1] = b"%b]%b%b%b}" % (turns[-1], between, rest[1:-1], offered)
+    return b",".join(turns)
+
+
+def _checked_model(model: object) -> str:
+    """The model's name.
+
+    Raises:
+        InvalidRequestError: there is none.
+    """
+    if not isinstance(model, str):
+        raise InvalidRequestError(_NO_MODEL, reason="model")
+    return model
+
+
+class _Opening(NamedTuple):
+    """What the model's name says.
+
+    Attributes:
+        start: the body up to its first message.
+        limit: the field of the limit, where the dialect does not say.
+    """
+
+    start: bytes
+    limit: str
+
+
+@lru_cache(maxsize=64)
+def _opening(model: str) -> _Opening:
+    """How a body begins.
+
+    Raises:
+        InvalidRequestError: the name is empty.
+    """
+    if not cleaned_name(model):
+        raise InvalidRequestError(_NO_MODEL, reason="model")
+    limit = "max_completion_tokens" if takes_completion_tokens(model) else "max_tokens"
+    return _Opening(to_body({"model": model})[:-1] + b',"messages":[', limit)
+
+
+_kept_message: Final = vars(Message)[KEPT].__get__
+"""What a message keeps; past pydantic's `__getattr__`, which would make a miss dear."""
+
+
+def _written_messages(messages: Sequence[Message], system_role: str) -> list[bytes]:
+    """The messages as JSON, one each."""
+    written: list[bytes] = []
+    for message in messages:
+        try:
+            written.append(_kept_message(message))
+        except AttributeError:  # it was never sent
+            if not _has_ids(message):
+                messages = with_ids(messages)
+                written = [to_body(encode_message(turn)) for turn in messages]
+                break
+            written.append(_written_message(message))
+    if system_role != "system":  # what is kept says system
+        for number, message in enumerate(messages):
+            if message.role == "system":
+                written[number] = to_body(encode_message(message, system_role=system_role))
+    return written
+
+
+def _written_message(message: Message) -> bytes:
+    """A message with its ids as JSON; it keeps that, where nobody can change it."""
+    fields = encode_message(message)
+    if not (
+        type(message) is Message
+        and isinstance(message.content, str)
+        and isinstance(message.tool_calls, tuple)  # pyright: ignore[reportUnnecessaryIsInstance] nobody checks `model_construct`
+    ):
+        return to_body(fields)
+    try:
+        written = to_json(fields)  # texts: no number among them that could be none
+    except _UNWRITABLE:
+        written = to_body(fields)
+    object.__setattr__(message, KEPT, written)
+    return written
+
+
+class SentTools(NamedTuple):
+    """Tools as a request says them.
+
+    Attributes:
+        names: their names, in order.
+        field: the body's field, a comma before it.
+        offered: what may be called in answer, as salvaging asks for it.
+    """
+
+    names: tuple[str, ...] = ()
+    field: bytes = b""
+    offered: tuple[OfferedTool, ...] = ()
+
+
+def sent_tools(tools: Sequence[ToolSpec]) -> SentTools:
+    """What is sent of the tools; those of rig's own keep it, each tool and the box they are in.
+
+    Args:
+        tools: what is offered.
+
+    Raises:
+        InvalidRequestError: two have the same name, or a schema is not JSON.
+    """
+    kept: SentTools | None = getattr(tools, KEPT, None)
+    if kept is not None:
+        return kept
+    offers = [_sent_tool(tool) for tool in tools]
+    if not offers:
+        return _NO_TOOLS
+    made = SentTools(
+        tuple(tool_names(tools)),
+        b',"tools":[%b]' % b",".join([written for written, _ in offers]),
+        tuple([offered for _, offered in offers]),
+    )
+    if isinstance(tools, Keeps):
+        object.__setattr__(tools, KEPT, made)
+    return made
+
+
+_NO_TOOLS: Final = SentTools()
+
+
+def _sent_tool(tool: ToolSpec) -> tuple[bytes, OfferedTool]:
+    kept: tuple[bytes, OfferedTool] | None = getattr(tool, KEPT, None)
+    if kept is not None:
+        return kept
+    made = to_body(encode_tool(tool)), OfferedTool(tool.name, tool.input_schema)
+    if isinstance(tool, Keeps):
+        object.__setattr__(tool, KEPT, made)
+    return made
 
 
 def check_request(request: ChatRequest) -> None:
@@ -81,11 +218,7 @@ def check_request(request: ChatRequest) -> None:
     """
     check_options(request.options)
     if not cleaned_name(request.model):
-        raise InvalidRequestError("model is empty: name one the endpoint serves", reason="model")
-
-
-def _limit_field(model: str) -> str:
-    return "max_completion_tokens" if takes_completion_tokens(model) else "max_tokens"
+        raise InvalidRequestError(_NO_MODEL, reason="model")
 
 
 def request_headers(request: ChatRequest) -> dict[str, str]:
@@ -127,13 +260,16 @@ def encode_message(message: Message, *, system_role: str = "system") -> dict[str
     Returns:
         Role and content always; on an assistant turn the content is text, and calls hold valid JSON.
     """
-    role = system_role if message.role == "system" else message.role
-    wire: dict[str, object] = {"role": role, "content": _content(message)}
-    if message.name:
-        wire["name"] = message.name
-    if message.role == "tool" and message.tool_call_id:
+    role, content, name = message.role, message.content, message.name
+    wire: dict[str, object] = {
+        "role": system_role if role == "system" else role,
+        "content": content if isinstance(content, str) else _joined(message, content),
+    }
+    if name:
+        wire["name"] = name
+    if role == "tool" and message.tool_call_id:
         wire["tool_call_id"] = message.tool_call_id
-    if message.role == "assistant":
+    if role == "assistant":
         if message.reasoning:
             wire[message.reasoning_field] = message.reasoning
         if message.tool_calls:
@@ -197,11 +333,12 @@ def to_body(fields: Mapping[str, object]) -> bytes:
     Raises:
         InvalidRequestError: a value is not JSON: NaN, an infinity, an object of some class.
     """
-    body = _written(fields)
-    if body is None:
-        scrubbed = _scrubbed(fields)
-        body = None if scrubbed is None else _written(scrubbed)
-    if body is None or not _is_strict(body):
+    body: bytes | None
+    try:
+        body = to_json(fields, fallback=_plain, inf_nan_mode="constants")
+    except _UNWRITABLE:
+        body = _written_scrubbed(fields)
+    if body is None or ((b"NaN" in body or b"Infinity" in body) and not _is_strict(body)):
         raise InvalidRequestError(
             "the request holds a value that JSON has no form for: look for NaN, infinities and"
             " Python objects in the tools' schemas, response_format and extra_body",
@@ -210,17 +347,11 @@ def to_body(fields: Mapping[str, object]) -> bytes:
     return body
 
 
-def _written(fields: object) -> bytes | None:
+def _written_scrubbed(fields: Mapping[str, object]) -> bytes | None:
+    """The fields with what can't be encoded replaced; None where that is not what is wrong."""
     try:
-        return to_json(fields, fallback=_plain, inf_nan_mode="constants")
-    except (ValueError, TypeError, RecursionError):  # PydanticSerializationError is a ValueError
-        return None
-
-
-def _scrubbed(fields: Mapping[str, object]) -> object:
-    try:
-        return scrub(dict(fields))
-    except RecursionError:
+        return to_json(scrub(dict(fields)), fallback=_plain, inf_nan_mode="constants")
+    except _UNWRITABLE:
         return None
 
 
@@ -236,9 +367,7 @@ def _plain(value: object) -> object:
 
 
 def _is_strict(body: bytes) -> bool:
-    """Whether no number is NaN or infinite; only a body that spells one is parsed again."""
-    if b"NaN" not in body and b"Infinity" not in body:
-        return True
+    """Whether no number is NaN or infinite, in a body that spells one somewhere."""
     try:
         from_json(body, allow_inf_nan=False)
     except ValueError:
@@ -246,12 +375,11 @@ def _is_strict(body: bytes) -> bool:
     return True
 
 
-def _content(message: Message) -> object:
-    if isinstance(message.content, str):
-        return message.content
-    if message.role in {"assistant", "system"} or _only_text(message.content):
+def _joined(message: Message, parts: Sequence[ContentPart]) -> object:
+    """Content of several parts, as one text where that is all it is, or may be."""
+    if message.role in {"assistant", "system"} or _only_text(parts):
         return message.text  # llama-cpp-python joins texts with + and answers 500 to a list
-    return [part.model_dump(exclude_none=True) for part in message.content]
+    return [part.model_dump(exclude_none=True) for part in parts]
 
 
 def _only_text(parts: Iterable[object]) -> bool:
@@ -281,7 +409,10 @@ def _made_id(number: int) -> str:
 def _has_ids(message: Message) -> bool:
     if message.role == "tool":
         return bool(message.tool_call_id)
-    return not message.tool_calls or all(call.id for call in message.tool_calls)
+    for call in message.tool_calls:  # no generator: most turns have one call or none  # noqa: SIM110
+        if not call.id:
+            return False
+    return True
 
 
 def with_ids(messages: Sequence[Message]) -> list[Message]:

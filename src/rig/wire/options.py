@@ -5,6 +5,7 @@ from operator import attrgetter
 from typing import Any, Final, Literal, NamedTuple, get_args
 
 from rig.errors import InvalidRequestError
+from rig.kept import KEPT
 from rig.messages import as_array, as_object
 from rig.model import ChatOptions, Priority
 from rig.text.finite import is_finite
@@ -122,6 +123,40 @@ _plain_of: Final = attrgetter(*_PLAIN)
 _NONE_CHECKED: Final = _checked_of(ChatOptions())
 _NONE_PLAIN: Final = _plain_of(ChatOptions())
 """What both give where nobody set anything: most requests, and told apart by one comparison."""
+
+
+def read_options(options: ChatOptions, dialect: Dialect = GENERIC) -> Mapping[str, object]:
+    """Check the options, and give the fields of those that need no tools: both once for all requests.
+
+    Options are kept read for the dialect that asked last, if nothing in them can change: a run says the same
+    ones with each request. `extra_body` may come to hold something, so whoever has one is read anew.
+
+    Args:
+        options: what the caller asked for.
+        dialect: who is asked.
+
+    Returns:
+        What `option_fields` gives.
+
+    Raises:
+        InvalidRequestError: as `check_options` and `option_fields`.
+    """
+    kept = getattr(options, KEPT, None)
+    if kept is not None and kept[0] is dialect and not options.extra_body:
+        fields: Mapping[str, object] = kept[1]
+        return fields
+    check_options(options)
+    fields = option_fields(options, dialect)
+    if _is_fixed(options):
+        object.__setattr__(options, KEPT, (dialect, fields))
+    return fields
+
+
+def _is_fixed(options: ChatOptions) -> bool:
+    """Whether all that is said are numbers, texts and words."""
+    if type(options) is not ChatOptions or options.extra_body != {}:
+        return False
+    return options.response_format is None and isinstance(options.stop, str | None)
 
 
 def check_options(options: ChatOptions) -> None:

@@ -9,6 +9,7 @@ from rig.messages import ToolCall
 from rig.model import ChatRequest
 from rig.text.salvage import OfferedTool, Problem, SalvagedCall
 from rig.wire.calls import unique_ids
+from rig.wire.encode import sent_tools
 
 _PROBLEMS: Final[dict[Problem, str]] = {
     "unknown_tool": "the reply asks, as text, for a tool that was not offered",
@@ -39,7 +40,7 @@ def offered(request: ChatRequest) -> tuple[OfferedTool, ...]:
     """The tools that the model may call in answer to a request, as salvaging asks for them."""
     if request.options.tool_choice == "none":
         return ()
-    return tuple(OfferedTool(tool.name, tool.input_schema) for tool in request.tools)
+    return sent_tools(request.tools).offered
 
 
 def read_text_calls(
