@@ -1,31 +1,30 @@
 """Answering the calls of a reply: confirmed where they must be, run in order or together, and written down."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from inspect import isawaitable
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 import anyio
 
 from rig.agent.background import task_group
-from rig.agent.calling import ReadyCall, run_ready
+from rig.agent.calling import ReadyCall, ran
 from rig.agent.progress import Progress
-from rig.agent.results import error_text
 from rig.agent.state import Admitted, Fail
 from rig.agent.tools import ToolContext
 from rig.agent.turn import DECLINED, afforded, answered, refused
 from rig.errors import ToolError
 from rig.events import ToolFinished, ToolOutcome, ToolStarted
+from rig.messages import ToolCall
 
 if TYPE_CHECKING:  # loaded by the runs that have a budget
-    from rig.agent.ledger import ToolCallsTaken
+    from rig.agent.ledger import SharedBudget, ToolCallsTaken
 
 MAX_CONCURRENT_CALLS = 8
 """Calls of one reply that run at the same time. Neighbours beyond wait their turn: a reply may hold 32,
 and what a tool talks to is usually less patient than a model."""
 
 
-async def answer(progress: Progress, calls: Sequence[Admitted]) -> Fail | None:
+def answer(progress: Progress, calls: Sequence[Admitted]) -> Awaitable[Fail | None]:
     """Answer calls, as many of them by running them as the budget has left.
 
     Args:
@@ -33,16 +32,19 @@ async def answer(progress: Progress, calls: Sequence[Admitted]) -> Fail | None:
         calls: each ready to run, or answered.
 
     Returns:
-        None; or the end of the run, before any call is run, where the budget has too few.
-
-    Raises:
-        ToolError: a tool failed for good; calls after it are not run.
+        What is to be awaited. It gives None; or the end of the run, before any call is run, where the
+        budget has too few. It raises a ToolError where a tool failed for good; calls after it are not run.
     """
     if progress.purse is None:
-        await _Answers(progress).give(calls)
-        return None
+        return _Answers(progress).give(calls)
+    return _paid(progress, progress.purse, calls)
+
+
+async def _paid(
+    progress: Progress, purse: "SharedBudget", calls: Sequence[Admitted]
+) -> Fail | None:
     wanted = sum(isinstance(one, ReadyCall) for one in calls)
-    with progress.purse.take_tool_calls(wanted) as taken:
+    with purse.take_tool_calls(wanted) as taken:
         step = afforded(progress.state, calls, taken.count)
         if isinstance(step, Fail):
             return step
@@ -72,30 +74,25 @@ class _Answers:
         Raises:
             ToolError: a tool failed for good; calls after it are not run.
         """
-        for together, neighbours in groupby(calls, key=_runs_with_neighbours):
-            group = [*neighbours]
-            if together and len(group) > 1:
+        progress = self._progress
+        for group in _groups(calls):
+            if len(group) > 1:
                 await self._give_together(group)
-            else:
-                for one in group:
-                    await self._give_one(one)
-
-    async def _give_one(self, one: Admitted) -> None:
-        """Answer one call.
-
-        Raises:
-            ToolError: the tool failed for good.
-        """
-        one = await self._confirmed(one) if self._needs_asking(one) else one
-        failure: ToolError | None = None
-        if isinstance(one, ReadyCall):
-            if self._progress.observed:
-                await self._progress.tell(ToolStarted(call=one.call))
-            one, failure = await self._execute(one)
-        for event in self._noted([one]):
-            await self._progress.tell(event)
-        if failure is not None:
-            raise failure
+                continue
+            one = await self._confirmed(group[0]) if _asks(group[0]) else group[0]
+            failure: ToolError | None = None
+            if isinstance(one, ReadyCall):
+                if progress.observed:
+                    await progress.tell(ToolStarted(call=one.call))
+                call = one.call
+                one, failure = await ran(one, self._begun(call))
+                # Not in a finally: a call that was cancelled stays listed, for the partial transcript.
+                progress.running.remove(call)
+            progress.state = answered(progress.state, one)
+            if progress.observed:
+                await progress.tell(ToolFinished(outcome=progress.state.outcomes[-1]))
+            if failure is not None:
+                raise failure
 
     async def _give_together(self, group: Sequence[Admitted]) -> None:
         """Run neighbours at the same time; their results keep their order.
@@ -104,7 +101,7 @@ class _Answers:
             ToolError: a tool failed for good; the others were cancelled.
             BaseException: an interrupt.
         """
-        calls = [await self._confirmed(one) if self._needs_asking(one) else one for one in group]
+        calls = [await self._confirmed(one) if _asks(one) else one for one in group]
         outcomes: list[ToolOutcome | None] = [
             None if isinstance(one, ReadyCall) else one for one in calls
         ]
@@ -115,7 +112,8 @@ class _Answers:
             failure: BaseException | None = None
             try:
                 async with limiter:
-                    outcomes[index], failure = await self._execute(ready)
+                    outcomes[index], failure = await ran(ready, self._begun(ready.call))
+                    self._progress.running.remove(ready.call)
             except anyio.get_cancelled_exc_class():
                 raise
             except BaseException as fault:  # noqa: BLE001 Ctrl-C: raised again outside of the group
@@ -140,42 +138,28 @@ class _Answers:
         if failures:
             raise failures[0]
 
-    def _needs_asking(self, one: Admitted) -> bool:
-        """Whether somebody is to be asked before the call runs, and can be."""
-        if not isinstance(one, ReadyCall) or not one.tool.confirm:
-            return False
-        return self._request.confirm is not None and one.call.id not in self._request.approve
-
     async def _confirmed(self, one: Admitted) -> Admitted:
-        """The call, or its answer when somebody who was asked said no."""
+        """The call, or its answer when somebody who can be asked, and has to be, said no."""
         confirm = self._request.confirm
-        if confirm is None:
+        if confirm is None or one.call.id in self._request.approve:
             return one
         decision = confirm(one.call)
         if isawaitable(decision):
             decision = await decision
         return one if decision is True else refused(one.call, DECLINED)
 
-    async def _execute(self, ready: ReadyCall) -> tuple[ToolOutcome, ToolError | None]:
-        """Run one call; a fatal error is its outcome as well."""
-        context = ToolContext(
-            call=ready.call,
-            iteration=max(1, self._progress.state.iterations),
-            deps=self._request.deps,
-            budget=self._progress.purse,
-        )
+    def _begun(self, call: ToolCall) -> ToolContext:
+        """What the tool may know of a call that is under way from here."""
+        progress = self._progress
         if self._taken is not None:
             self._taken.executed()
-        self._progress.running.append(ready.call)
-        failure: ToolError | None = None
-        try:
-            outcome = await run_ready(ready, context)
-        except ToolError as error:
-            failure = error
-            outcome = ToolOutcome(call=ready.call, content=error_text(error), is_error=True)
-        # Not in a finally: a call that was cancelled stays listed, for the partial transcript.
-        self._progress.running.remove(ready.call)
-        return outcome, failure
+        progress.running.append(call)
+        return ToolContext(
+            call=call,
+            iteration=progress.state.iterations or 1,
+            deps=self._request.deps,
+            budget=progress.purse,
+        )
 
     def _noted(self, outcomes: Sequence[ToolOutcome]) -> Sequence[ToolFinished]:
         """Put outcomes into the state; what is to be told of them."""
@@ -189,5 +173,20 @@ class _Answers:
         return [ToolFinished(outcome=outcome) for outcome in told]
 
 
-def _runs_with_neighbours(one: Admitted) -> bool:
-    return isinstance(one, ReadyCall) and one.tool.concurrent
+def _asks(one: Admitted) -> bool:
+    """Whether the call runs only when somebody agreed, before or now."""
+    return isinstance(one, ReadyCall) and one.tool.confirm
+
+
+def _groups(calls: Sequence[Admitted]) -> list[list[Admitted]]:
+    """Calls in order, those together that are neighbours and all concurrent."""
+    groups: list[list[Admitted]] = []
+    joins = False
+    for one in calls:
+        concurrent = isinstance(one, ReadyCall) and one.tool.concurrent
+        if joins and concurrent:
+            groups[-1].append(one)
+        else:
+            groups.append([one])
+        joins = concurrent
+    return groups

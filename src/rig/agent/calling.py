@@ -7,6 +7,7 @@ started before the check is passed, and every refusal says that nothing was.
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from pydantic_core import from_json, to_json
@@ -102,7 +103,7 @@ def admit(tools: "Iterable[Tool]", call: ToolCall) -> ReadyCall | ToolOutcome:
         return _refused(call, _unknown(call.name, box))
     if call.name != tool.name:
         call = call.model_copy(update={"name": tool.name})
-    if call.salvaged and not call.flaw and not tool.accept_salvaged:
+    if call.origin != "native" and call.salvaged and not call.flaw and not tool.accept_salvaged:
         return _refused(call, AS_TEXT.format(name=tool.name))
     if not _is_object(call.arguments):
         from rig.text.arguments import read_arguments  # noqa: PLC0415 of broken calls
@@ -133,15 +134,32 @@ async def run_ready(ready: ReadyCall, context: "ToolContext") -> ToolOutcome:
     Raises:
         ToolError: the tool raised a fatal one.
     """
-    tool = ready.tool
-    ended = await apart(lambda: _answer(ready, context), tool.timeout_s)
-    content, is_error = ended.value or (CANCELLED, True)
-    # A tool may turn its cancellation into an error of its own: the reason is still the time.
-    if ended.time_is_up and is_error:
-        content, is_error = refusal(_timed_out(tool)), True
-    return ToolOutcome(
-        call=ready.call, content=content, is_error=is_error, duration_s=ended.duration_s
-    )
+    outcome, failure = await ran(ready, context)
+    if failure is not None:
+        raise failure
+    return outcome
+
+
+async def ran(ready: ReadyCall, context: "ToolContext") -> tuple[ToolOutcome, ToolError | None]:
+    """Run the tool of a call that was admitted; an error that is fatal is its outcome as well.
+
+    Args:
+        ready: what `admit` gave.
+        context: passed to tools that take it.
+    """
+    tool, call = ready.tool, ready.call
+    try:
+        ended = await apart(partial(_answer, ready, context), tool.timeout_s)
+    except ToolError as error:
+        failure = error
+    else:
+        content, is_error = ended.value or (CANCELLED, True)
+        # A tool may turn its cancellation into an error of its own: the reason is still the time.
+        if is_error and ended.time_is_up:
+            content = refusal(_timed_out(tool))
+        took_s = ended.duration_s
+        return ToolOutcome(call=call, content=content, is_error=is_error, duration_s=took_s), None
+    return ToolOutcome(call=call, content=error_text(failure), is_error=True), failure
 
 
 async def _answer(ready: ReadyCall, context: "ToolContext") -> tuple[str, bool]:

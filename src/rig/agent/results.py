@@ -65,10 +65,13 @@ def result_text(value: object, *, max_chars: int, keep_special_tokens: bool = Fa
     Raises:
         ToolError: the value can't be written as text.
     """
-    text = encodable(_text(value))
-    if not keep_special_tokens:
+    # By `__str__`: not the name of a member of a text enum.
+    text = str.__str__(value) if isinstance(value, str) else _text(value)
+    if not text.isascii():
+        text = encodable(text)
+    if "<|" in text and not keep_special_tokens:
         text = without_special_tokens(text)
-    return cut_middle(text, max_chars)
+    return text if len(text) <= max_chars else cut_middle(text, max_chars)
 
 
 def error_text(error: BaseException) -> str:
@@ -176,11 +179,11 @@ def _marker(chars: int) -> str:
 def _text(value: object) -> str:
     if value is None:
         return ""
-    if isinstance(value, str):
-        return str.__str__(value)  # not the name of a member of a text enum
+    if type(value) in _PLAIN:
+        return _json(value) if not isinstance(value, bytes) else _decoded(value)
     if isinstance(value, bytes | bytearray | memoryview):
         return _decoded(bytes(cast("bytes", value)))
-    unwritable = next(_unwritable(value), None)
+    unwritable = _unwritable(value)
     if unwritable is not None:
         raise ToolError(
             f"the tool ran, but returned {_kind(unwritable)}, which has no text: return what it gives,"
@@ -189,8 +192,8 @@ def _text(value: object) -> str:
     return _json(value)
 
 
-def _unwritable(value: object) -> Iterator[object]:
-    """What in the value is no value yet: iterators, which may never end, awaitables, and functions.
+def _unwritable(value: object) -> object | None:
+    """What first in the value is no value yet: iterators, which may never end, awaitables, and functions.
 
     pydantic would write an iterator as the list of its items, and `itertools.count()` until the memory ends.
     """
@@ -201,13 +204,15 @@ def _unwritable(value: object) -> Iterator[object]:
         kind = type(current)
         if kind in _PLAIN:
             continue
-        if isinstance(current, Iterator | AsyncIterable | Awaitable) or _is_code(current):
-            yield current
-        elif id(current) not in seen:
+        if kind not in _CONTAINERS and _is_unwritable(current):
+            return current
+        if id(current) not in seen:
             seen.add(id(current))
             waiting.extend(_parts(current))
+    return None
 
 
+_CONTAINERS = frozenset({dict, list, tuple, set, frozenset})
 _PLAIN = frozenset({str, int, float, bool, type(None), bytes})
 
 
@@ -221,7 +226,9 @@ def _parts(value: object) -> Iterable[object]:
     return ()
 
 
-def _is_code(value: object) -> bool:
+def _is_unwritable(value: object) -> bool:
+    if isinstance(value, Iterator | AsyncIterable | Awaitable):
+        return True
     return isroutine(value) or isinstance(value, type | partial)
 
 

@@ -60,7 +60,8 @@ class Toolbox(Keeps, Sequence["Tool"]):
         A name that runs into markup is cut there, `search<|channel|>json` is `search`
         (onnxruntime/mobius 520), if what is left is the name of a tool.
         """
-        return self.get(name) or self.get(name.partition("<")[0].strip())
+        tools = self._by_name
+        return tools.get(name) or tools.get(name.partition("<")[0].strip())
 
     @property
     def tags(self) -> tuple[str, ...]:

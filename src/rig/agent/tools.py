@@ -8,7 +8,7 @@ one for a model, with everything that can go wrong then, is in `rig.agent.callin
 import functools
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
 from typing import (
@@ -225,12 +225,13 @@ class Tool(Keeps):
         problems = check_input(self._schema, value) if self.validate else ()
         return CheckedInput(value=value, problems=problems)
 
-    async def invoke(self, value: Any, context: ToolContext) -> object:  # noqa: ANN401  what `check` gave
-        """Run the tool on an input that passed `check`; whatever the tool raises comes out."""
+    def invoke(self, value: Any, context: ToolContext) -> Coroutine[Any, Any, object]:  # noqa: ANN401  what `check` gave
+        """Run the tool on an input that passed `check`; whatever the tool raises comes out of awaiting it."""
         given = (value, context) if self._takes_context else (value,)
         if self._in_thread:
-            return await _called_in_thread(functools.partial(self.run, *given))
-        return await self.run(*given)
+            return _called_in_thread(functools.partial(self.run, *given))
+        called: Coroutine[Any, Any, object] = self.run(*given)
+        return called
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False)
@@ -290,23 +291,24 @@ class FunctionTool(Tool, Generic[P, R_co]):
         except ValidationError as error:
             return CheckedInput(problems=problems_of(error))
 
-    async def invoke(self, value: Any, context: ToolContext | None) -> object:  # noqa: ANN401  what `check` gave
-        """Call the function with arguments that passed `check`; whatever it raises comes out.
+    def invoke(self, value: Any, context: ToolContext | None) -> Coroutine[Any, Any, object]:  # noqa: ANN401  what `check` gave
+        """Call the function with arguments that passed `check`; whatever it raises comes out of awaiting it.
 
         Raises:
             InvalidRequestError: the function takes the context, and there is none.
         """
-        arguments = cast("Mapping[str, object]", value)
+        arguments: Mapping[str, object] = value
         if self.signature.context is not None:
             if context is None:
                 raise InvalidRequestError(
                     f'tool "{self.name}" needs a ToolContext: pass one to run'
                 )
             arguments = {**arguments, self.signature.context: context}
-        function = cast("Callable[..., Any]", self.function)
+        function: Callable[..., Any] = self.function
         if self._in_thread:
-            return await _called_in_thread(functools.partial(function, **arguments))
-        return await function(**arguments)
+            return _called_in_thread(functools.partial(function, **arguments))
+        called: Coroutine[Any, Any, object] = function(**arguments)
+        return called
 
     async def _run(
         self,

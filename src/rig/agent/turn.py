@@ -212,8 +212,11 @@ def answered(state: RunState, outcome: ToolOutcome) -> RunState:
         outcome: the answer.
     """
     key = (outcome.call.name, outcome.call.arguments)
-    repeat = _repeat(state.repeats.get(key), outcome)
-    if outcome.executed and repeat.count >= WARN_REPEATS:
+    before = state.repeats.get(key)
+    repeat = (
+        _repeat(before, outcome) if before is not None else Repeat(content=outcome.content, count=1)
+    )
+    if repeat.count >= WARN_REPEATS and outcome.executed:
         warning = REPEAT_WARNING.format(count=repeat.count)
         outcome = replace(outcome, content=f"{outcome.content}\n\n{warning}")
     return state.but(
@@ -562,9 +565,9 @@ def _unless_repeated(state: RunState, one: Admitted) -> Admitted:
     return refused(one.call, REPEATED) if repeat and repeat.count >= MAX_REPEATS else one
 
 
-def _repeat(before: Repeat | None, outcome: ToolOutcome) -> Repeat:
+def _repeat(before: Repeat, outcome: ToolOutcome) -> Repeat:
     """How often in a row this result has come now; a call that was not run changes nothing."""
-    if before is None or (outcome.executed and before.content != outcome.content):
+    if outcome.executed and before.content != outcome.content:
         return Repeat(content=outcome.content, count=1)
     if not outcome.executed:
         is_repeat = before.count >= MAX_REPEATS
