@@ -78,13 +78,17 @@ def conversation(rounds: int) -> tuple[Message, ...]:
 
 
 def test_a_plain_answer_is_read_in_few_calls() -> None:
-    assert calls_of(lambda: decode_chat(ANSWER)) <= 65
+    assert calls_of(lambda: decode_chat(ANSWER)) <= 25
+
+
+def test_a_plain_call_is_read_in_few_calls() -> None:
+    assert calls_of(lambda: decode_chat(answers(2)[0].partition(b"\r\n\r\n")[2])) <= 38
 
 
 def test_plain_prose_is_not_searched_for_calls() -> None:
     tools = [OfferedTool("add", {"type": "object"})]
     plain = calls_of(lambda: decode_chat(ANSWER))
-    assert calls_of(lambda: decode_chat(ANSWER, tools=tools)) <= plain + 30
+    assert calls_of(lambda: decode_chat(ANSWER, tools=tools)) <= plain
 
 
 def encoding(messages: Sequence[Message]) -> int:

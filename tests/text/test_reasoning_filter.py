@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic_core import from_json
 
 from rig.text.pieces import Piece
-from rig.text.reasoning import separate_reasoning
+from rig.text.reasoning import may_hold_thought, separate_reasoning
 from rig.text.reasoning_filter import ReasoningFilter
 
 DATA = Path(__file__).parent.parent / "data" / "text"
@@ -68,6 +68,22 @@ PARTS = [
     "<", "</", "<thi", "nk>", "<|", "|>", "[", "a", "b ", " ", "\n", "\u00a0",
 ]  # fmt: skip
 texts = st.lists(st.sampled_from(PARTS), max_size=16).map("".join)
+
+
+HEADS = [
+    "",
+    " ",
+    "Here",
+    "HERE IS my thought process:",
+    "here's my thought process: a Here is my response: b",
+]
+
+
+@given(st.sampled_from(HEADS), texts | st.text(max_size=9))
+def test_a_text_that_holds_no_thought_is_only_trimmed(head: str, rest: str) -> None:
+    text = head + rest
+    if not may_hold_thought(text):
+        assert (standing(pieces_of([text]))) == (text.strip(), "")
 
 
 @given(texts, st.lists(st.integers(1, 9), max_size=40), st.booleans())

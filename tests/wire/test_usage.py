@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rig.messages import MAX_COUNT, Usage
-from rig.wire.usage import read_usage
+from rig.wire.usage import read_any_usage, read_usage
 
 # Of real answers: llama.cpp b1-7e4c0a9 (chat_basic) and b4747 (chat_unicode).
 NEW_USAGE = {
@@ -133,20 +133,40 @@ details = st.dictionaries(
 
 @given(
     st.dictionaries(
-        st.sampled_from(["prompt_tokens", "completion_tokens", "total_tokens"]),
-        st.one_of(json_values, st.integers(0, 99)),
+        st.sampled_from(["prompt_tokens", "completion_tokens", "total_tokens", "reasoning_tokens"]),
+        st.one_of(st.integers(0, 99), st.integers(1, 99), json_values),
     ),
     st.dictionaries(
         st.sampled_from(["prompt_tokens_details", "completion_tokens_details"]),
         st.one_of(json_values, details),
     ),
+    st.none()
+    | json_values
+    | st.dictionaries(
+        st.sampled_from(["prompt_n", "prompt_ms", "predicted_n", "predicted_ms", "cache_n"]),
+        st.one_of(json_values, st.integers(0, 99), st.floats(0, 99)),
+    ),
+)
+@example(
+    {"reasoning_tokens": 3},
+    {
+        "prompt_tokens_details": {"cached_tokens": 1},
+        "completion_tokens_details": {"reasoning_tokens": 2},
+    },
+    {"prompt_n": 5, "prompt_ms": 1.5, "predicted_ms": 2.5},
 )
 def test_a_plain_usage_is_read_as_any_other(
-    counters: dict[str, Any], parts: dict[str, Any]
+    counters: dict[str, Any], parts: dict[str, Any], timings: object
 ) -> None:
-    """A field nobody knows takes the long way, and must change nothing."""
-    plain = {**counters, **parts}
-    assert read_usage(plain) == read_usage({**plain, "carbon": None})
+    plain = {"prompt_tokens": 7, "completion_tokens": 8, "total_tokens": 15, **counters, **parts}
+    read, any_read = read_usage(plain, timings), read_any_usage(plain, timings)
+    assert read == any_read
+    assert repr(read) == repr(any_read)
+
+
+def test_no_usage_is_read_as_any_other() -> None:
+    read, any_read = read_usage(None, latency_s=0.5), read_any_usage(None, latency_s=0.5)
+    assert repr(read) == repr(any_read)
 
 
 COUNTS = [0, 1, 5, MAX_COUNT, MAX_COUNT + 1, 1 << 70, -1]

@@ -16,7 +16,7 @@ from typing import TypeVar
 from rig.agent.calls import REPLACED, UNNAMED_TOOL, UniqueIds, sendable, with_id
 from rig.messages import Content, ContentPart, Message, TextPart, ToolCall, read_messages
 from rig.model import Reply
-from rig.text.reasoning import separate_reasoning
+from rig.text.reasoning import may_hold_thought, separate_reasoning
 
 NO_RESULT = "error: no result was recorded for this call; it was NOT executed"
 """Answers a call of a given history that has no result: every server's template needs the pair."""
@@ -281,8 +281,9 @@ def _without_leaks(turn: Message) -> Message:
     """
     if turn.reasoning is not None or not isinstance(turn.content, str):
         return turn
-    text = separate_reasoning(turn.content).text
-    return turn if text == turn.content else _changed(turn, content=text)
+    content = turn.content
+    text = separate_reasoning(content).text if may_hold_thought(content) else content.strip()
+    return turn if text == content else _changed(turn, content=text)
 
 
 def _without_old_reasoning(turns: Sequence[Message]) -> list[Message]:

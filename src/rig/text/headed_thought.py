@@ -13,6 +13,7 @@ OPENERS: Final = ("here is my thought process:", "here's my thought process:")
 CLOSERS: Final = ("here is my response:", "here's my response:")
 """The two headings, in lower case; letter case does not count."""
 
+_STARTS: Final = frozenset({"", *(one[0] for one in OPENERS), *(one[0].upper() for one in OPENERS)})
 _CLOSER: Final = re.compile("|".join(map(re.escape, CLOSERS)), re.IGNORECASE | re.ASCII)
 _OVERLAP: Final = max(map(len, CLOSERS)) - 1
 
@@ -32,8 +33,11 @@ class Headed:
 
 def may_begin_heading(text: str) -> bool:
     """Whether a text begins with the first heading, or with a part of it."""
-    head = text.lstrip()[: len(OPENERS[0])].lower()
-    if len(head) == len(OPENERS[0]):  # the longest; this is asked of every reply
+    head = text.lstrip()
+    if head[:1] not in _STARTS:  # as nearly every reply's
+        return False
+    head = head[: len(OPENERS[0])].lower()
+    if len(head) == len(OPENERS[0]):  # the longest
         return head.startswith(OPENERS)
     return any(opener.startswith(head) or head.startswith(opener) for opener in OPENERS)
 

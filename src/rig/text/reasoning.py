@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from rig.text.headed_thought import may_begin_heading
 from rig.text.orphan_closer import without_closers
-from rig.text.reasoning_tags import match_tag, may_hold_tag
+from rig.text.reasoning_tags import holds_tag, match_tag
 
 OPENER = "<think>"
 CLOSER = "</think>"
@@ -62,6 +62,15 @@ def _without_spans(text: str) -> str:
     return "".join(kept)
 
 
+def may_hold_thought(text: str) -> bool:
+    """Return False where `separate_reasoning` would do no more than trim the text: nearly every reply.
+
+    Args:
+        text: content of a reply whose reasoning did not come in a field of its own.
+    """
+    return holds_tag(text) or may_begin_heading(text)
+
+
 def separate_reasoning(text: str) -> Separated:
     """Separate text and reasoning, in every spelling of `rig.text.reasoning_tags`.
 
@@ -78,7 +87,7 @@ def separate_reasoning(text: str) -> Separated:
     Returns:
         Both parts. When `text` is empty, the reasoning tells what the model wrote instead.
     """
-    if not text or (not may_hold_tag(text) and not may_begin_heading(text)):
+    if not text or not may_hold_thought(text):
         return Separated(text=text.strip())
     from rig.text.reasoning_filter import ReasoningFilter  # noqa: PLC0415 most replies end above
 

@@ -70,7 +70,6 @@ _CLOSERS = {closer: family for family, _, closer in FIXED_TAGS}
 _LITERALS = (*_OPENERS, *_CLOSERS, *ANSWER_TAGS, *HARMONY_ENDS, *HARMONY_STARTS)
 _LITERAL_PREFIXES = frozenset(tag[:length] for tag in _LITERALS for length in range(1, len(tag)))
 _STARTS = tuple(sorted({tag[0] for tag in _LITERALS}))
-_START = re.compile(f"[{re.escape(''.join(_STARTS))}]")
 _TOKEN = re.compile(
     "|".join((_ELEMENT, _WRAPPER, *map(re.escape, sorted(_LITERALS, key=len, reverse=True)))),
     re.IGNORECASE | re.ASCII,
@@ -100,8 +99,19 @@ class Tag:
 
 
 def may_hold_tag(text: str) -> bool:
-    """Return False when the text holds no character a tag begins with: most texts, told in 0.2 us."""
-    return _START.search(text) is not None
+    """Return False when the text holds no character a tag begins with: most texts, told in 0.1 us.
+
+    A pattern of the characters takes 3 us for each thousand of the text.
+    """
+    for start in _STARTS:  # noqa: SIM110  a generator would be four calls more, once a token
+        if start in text:
+            return True
+    return False
+
+
+def holds_tag(text: str) -> bool:
+    """Return whether there is a whole tag in a text."""
+    return may_hold_tag(text) and _TOKEN.search(text) is not None
 
 
 def find_tag(text: str, start: int = 0) -> Tag | None:

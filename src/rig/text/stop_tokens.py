@@ -33,6 +33,7 @@ STOP_TOKENS: Final = (
 )
 """In lower case; letter case does not count."""
 
+_START: Final = "<"  # of all of them
 _MAX_CHARS: Final = max(map(len, STOP_TOKENS))
 _TOKENS: Final = frozenset(STOP_TOKENS)
 _BEGINNINGS: Final = frozenset(
@@ -50,12 +51,13 @@ def strip_stop_token(text: str) -> str:
     Returns:
         The text as it is when it ends with none; "" when nothing else can be seen.
     """
-    body = text.rstrip()
-    tail = body[-_MAX_CHARS:].lower()
-    token = ""
-    if tail.endswith(STOP_TOKENS):
-        token = next(token for token in STOP_TOKENS if tail.endswith(token))
-    rest = body[: len(body) - len(token)].rstrip() if token else text
+    rest = text
+    if _START in text:
+        body = text.rstrip()
+        tail = body[-_MAX_CHARS:].lower()
+        if tail.endswith(STOP_TOKENS):
+            token = next(token for token in STOP_TOKENS if tail.endswith(token))
+            rest = body[: len(body) - len(token)].rstrip()
     return "" if _INVISIBLE.fullmatch(rest) else rest
 
 
@@ -72,7 +74,7 @@ class StopTokenFilter:
 
     def feed(self, chunk: str) -> str:
         """Add text and return what is certain not to be a stop token at the end."""
-        if not self._held and "<" not in chunk:
+        if not self._held and _START not in chunk:
             return chunk
         buffer = self._held + chunk
         keep = _unfinished_from(buffer)
@@ -88,7 +90,7 @@ class StopTokenFilter:
 def _unfinished_from(text: str) -> int:
     """Where an end that may be a stop token begins, with the blanks before it."""
     body = text.rstrip()
-    start = body.rfind("<", -_MAX_CHARS)  # no token holds a second one
+    start = body.rfind(_START, -_MAX_CHARS)  # no token holds a second one
     if start < 0 or body[start:].lower() not in _BEGINNINGS:
         return len(text)
     return len(body[:start].rstrip())

@@ -9,13 +9,13 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from pydantic_core import from_json
 
-from rig.messages import ToolCall, arguments_text, as_array, as_object, cleaned_name
+from rig.messages import NOT_A_NAME, ToolCall, arguments_text, as_array, as_object, cleaned_name
 from rig.wire.dialects import ARGUMENT_KEYS, NAME_PREFIXES
-from rig.wire.payload import mend_escapes, parse_json
+from rig.wire.payload import is_parsed_object, mend_escapes, parse_json
 
 ID_CHARS: Final = 9
 """Length of the ids made here. Mistral's templates and API refuse every id that is not exactly nine
@@ -102,6 +102,36 @@ def read_calls(message: Mapping[str, object], *, seed: bytes) -> Calls:
         blank=sum(map(_is_blank, entries)) if unusable else 0,
         nameless=sum(map(_is_nameless, entries)) if unusable else 0,
     )
+
+
+def read_plain_calls(entries: list[Any]) -> tuple[ToolCall, ...] | None:
+    """The calls of a `tool_calls` as OpenAI defines it, each with an id of its own.
+
+    Args:
+        entries: the wire's list.
+
+    Returns:
+        What `read_calls` gives for them, in a third of the time; None when there is none, or one is anything
+        else: then `read_calls` must look.
+    """
+    calls: list[ToolCall] = []
+    ids: set[str] = set()
+    for entry in entries:
+        if not is_parsed_object(entry) or not is_parsed_object(function := entry.get("function")):
+            return None
+        told_id, name, told = entry.get("id"), function.get("name"), function.get("arguments")
+        if not (type(told_id) is str and type(name) is str and type(told) is str):
+            return None
+        call_id, arguments = told_id.strip(), told.strip()
+        if call_id in NOT_A_NAME or call_id in ids or name in NOT_A_NAME:
+            return None
+        if _PLAIN_NAME.fullmatch(name) is None or not _is_json_object(arguments):
+            return None
+        ids.add(call_id)
+        calls.append(
+            ToolCall.made(id=call_id, name=name, arguments=arguments, origin="native", repairs=())
+        )
+    return tuple(calls) or None
 
 
 def unique_ids(ids: Sequence[str], *, seed: bytes) -> list[str]:

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from pydantic_core import from_json
+
 from rig.errors import EmptyReplyError, ProtocolError, StreamCutError
 from rig.messages import ReasoningField, ToolCall, as_array, as_object
 from rig.model import FinishReason, Reply
@@ -20,6 +22,7 @@ from rig.wire.calls import Calls, read_calls
 from rig.wire.content import Content, read_content, read_thoughts
 from rig.wire.finish import ending, finish_reason, finish_word
 from rig.wire.payload import is_parsed_array, is_parsed_object, parse_json
+from rig.wire.plain_reply import read_plain_reply
 from rig.wire.salvaged import read_text_calls, unread_call
 from rig.wire.told_faults import error_in_payload, first_choice
 from rig.wire.usage import read_usage, usage_in
@@ -83,6 +86,36 @@ def read_completion(
         EmptyReplyError: there is no choice, or neither text nor calls in it.
         TruncatedToolCallError: it ends in the middle of a call that came as text.
         ProtocolError: it is not a chat completion, or a call that came as text can't be made.
+    """
+    choice = _plain_choice(payload)
+    if choice is not None:
+        reply = read_plain_reply(payload, choice, latency_s=latency_s, with_tools=bool(tools))
+        if reply is not None:
+            return reply
+    return read_any_completion(payload, body, latency_s=latency_s, tools=tools)
+
+
+def read_any_completion(
+    payload: Mapping[str, object],
+    body: bytes,
+    *,
+    latency_s: float = 0.0,
+    tools: Sequence[OfferedTool] = (),
+) -> Reply:
+    """The same as `read_completion`, whatever the shape, without looking for the plain one first.
+
+    Args:
+        payload: the completion.
+        body: what it was read from.
+        latency_s: seconds the answer took, for the usage.
+        tools: what was offered.
+
+    Raises:
+        RigError: as `read_completion`, also the following.
+        StreamCutError: the reply failed.
+        EmptyReplyError: it holds nothing.
+        TruncatedToolCallError: a call that came as text was cut.
+        ProtocolError: it is not a chat completion, or a call can't be made.
     """
     choice = _plain_choice(payload)
     if choice is None:
@@ -181,6 +214,12 @@ def parse_object(body: bytes) -> Mapping[str, object]:
     Raises:
         ProtocolError: the body is not a JSON object.
     """
+    try:
+        value: object = from_json(body)
+    except ValueError:
+        value = None
+    if is_parsed_object(value):  # of nearly every answer
+        return value
     value = _value(body)
     wire = as_object(value)
     entries = as_array(value) if wire is None else None

@@ -6,7 +6,7 @@ and a stream without `include_usage` has nothing else.
 """
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from rig.messages import MAX_COUNT, Usage, as_object, read_count
 from rig.wire.payload import is_parsed_object
@@ -21,8 +21,6 @@ _NESTING: Final = ("x_groq",)  # Groq's streams, https://console.groq.com/docs/a
 USAGE_FIELDS: Final = frozenset({*_PLACES[1:], *_NESTING})
 """Where an answer has it that has no `usage`; for code that runs once a token."""
 
-_NOTHING: Final[Mapping[str, object]] = {}
-
 _ALIASES: Final[Mapping[str, str]] = {
     "prompt_token_count": "prompt_tokens",  # Google's own API, as the next four
     "candidates_token_count": "completion_tokens",
@@ -35,14 +33,16 @@ _ALIASES: Final[Mapping[str, str]] = {
 }
 
 
-_COUNTERS: Final = ("prompt_tokens", "completion_tokens", "total_tokens")
-_DETAILS: Final = ("prompt_tokens_details", "completion_tokens_details")
-_PLAIN: Final = frozenset({*_COUNTERS, *_DETAILS})
+_PLAIN: Final = frozenset({
+    "prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details",
+    "completion_tokens_details",
+    "reasoning_tokens",  # SGLang
+})  # fmt: skip
 _PLAIN_DETAILS: Final = frozenset({
     "accepted_prediction_tokens", "audio_tokens", "cached_tokens", "reasoning_tokens",
     "rejected_prediction_tokens",
 })  # fmt: skip
-"""The fields of OpenAI's own usage, which most servers write and no more: nothing has to be searched for."""
+"""The fields of OpenAI's own usage, which most servers write and nearly no more: nothing has to be searched for."""
 
 
 def usage_in(*wires: Mapping[str, object]) -> object:
@@ -81,34 +81,6 @@ def _counters(wire: Mapping[str, object]) -> dict[str, object]:
     return found
 
 
-def _plain_counts(wire: Mapping[str, object]) -> dict[str, object] | None:
-    """The counts of a usage as OpenAI defines it, a sixth of the work of `Usage.of`; None for any other."""
-    prompt, completion, total = map(wire.get, _COUNTERS)
-    read, written = wire.get(_DETAILS[0]) or _NOTHING, wire.get(_DETAILS[1]) or _NOTHING
-    if not (
-        type(prompt) is int
-        and type(completion) is int
-        and type(total) is int
-        and is_parsed_object(read)
-        and is_parsed_object(written)
-        and wire.keys() <= _PLAIN
-        and read.keys() <= _PLAIN_DETAILS
-        and written.keys() <= _PLAIN_DETAILS
-        and 0 < prompt <= MAX_COUNT
-        and 0 < completion <= MAX_COUNT
-        and 0 < total <= MAX_COUNT
-    ):
-        return None
-    return {
-        "prompt_tokens": prompt,
-        "completion_tokens": completion,
-        "total_tokens": total,
-        "cached_tokens": read_count(read.get("cached_tokens")),
-        "reasoning_tokens": read_count(written.get("reasoning_tokens")),
-        "reported": True,
-    }
-
-
 def read_usage(usage: object, timings: object = None, *, latency_s: float = 0.0) -> Usage:
     """The usage of one reply.
 
@@ -120,17 +92,81 @@ def read_usage(usage: object, timings: object = None, *, latency_s: float = 0.0)
     Returns:
         What was told; counters that nobody told are 0.
     """
+    if is_parsed_object(usage):
+        read = _read_plain(usage, timings, latency_s)
+        if read is not None:
+            return read
+    elif usage is None and timings is None:
+        return Usage.made(latency_s=latency_s)
+    return read_any_usage(usage, timings, latency_s=latency_s)
+
+
+def _read_plain(usage: dict[str, Any], timings: object, latency_s: float) -> Usage | None:
+    """A usage as OpenAI defines it, an eighth of the work of `read_any_usage`; None for any other."""
+    prompt, completion = usage.get("prompt_tokens"), usage.get("completion_tokens")
+    total = usage.get("total_tokens")
+    if not (
+        type(prompt) is int
+        and type(completion) is int
+        and type(total) is int
+        and _PLAIN.issuperset(usage)
+        and 0 < prompt <= MAX_COUNT
+        and 0 < completion <= MAX_COUNT
+        and 0 < total <= MAX_COUNT
+    ):
+        return None
+    cached = thought = 0
+    if details := usage.get("prompt_tokens_details"):
+        if not is_parsed_object(details) or not _PLAIN_DETAILS.issuperset(details):
+            return None
+        cached = read_count(details.get("cached_tokens"))
+    if details := usage.get("completion_tokens_details"):
+        if not is_parsed_object(details) or not _PLAIN_DETAILS.issuperset(details):
+            return None
+        thought = read_count(details.get("reasoning_tokens"))
+    if not thought and "reasoning_tokens" in usage:
+        thought = read_count(usage["reasoning_tokens"])
+    prompt_s = generation_s = None
+    if timings:
+        if not is_parsed_object(timings):
+            return None
+        prompt_s, generation_s = timings.get("prompt_ms"), timings.get("predicted_ms")
+        new = timings.get("prompt_n")
+        if not (type(prompt_s) is float and type(generation_s) is float and type(new) is int):
+            return None
+        if not (0 <= prompt_s <= MAX_COUNT and 0 <= generation_s <= MAX_COUNT):
+            return None
+        prompt_s, generation_s = prompt_s / 1000, generation_s / 1000
+        if not cached and 0 < new < prompt:
+            cached = prompt - new
+    return Usage.made(
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        total_tokens=total,
+        cached_tokens=cached,
+        reasoning_tokens=thought,
+        reported=True,
+        latency_s=latency_s,
+        prompt_s=prompt_s,
+        generation_s=generation_s,
+    )
+
+
+def read_any_usage(usage: object, timings: object = None, *, latency_s: float = 0.0) -> Usage:
+    """The same as `read_usage`, whatever the shape, without looking for the plain one first.
+
+    Args:
+        usage: the wire's `usage`, of any shape.
+        timings: llama.cpp's `timings`, None where there are none.
+        latency_s: seconds the answer took, as measured here.
+    """
     wire, told = as_object(usage) or {}, as_object(timings) or {}
     times: dict[str, object] = {
         "latency_s": latency_s,
-        "prompt_s": _seconds(told.get("prompt_ms")) if told else None,
-        "generation_s": _seconds(told.get("predicted_ms")) if told else None,
+        "prompt_s": _seconds(told.get("prompt_ms")),
+        "generation_s": _seconds(told.get("predicted_ms")),
     }
-    plain = _plain_counts(wire)
-    if plain is not None:
-        read = Usage.made(**plain, **times)
-    else:
-        read = Usage.of({**_counters(wire), **times})
+    read = Usage.of({**_counters(wire), **times})
     if not told:
         return read
     new = read_count(told.get("prompt_n"))
