@@ -27,7 +27,7 @@ from rig.messages import Message
 from rig.model import ChatOptions, ChatRequest, Reply, ReplyStream, ToolSpec
 from rig.text.repetition import RepetitionGuard
 from rig.transport.http import HTTP, MAX_RESPONSE_BYTES, Response, StreamResponse, Timeouts
-from rig.transport.retry import RetryPolicy, retrying
+from rig.transport.retry import Retries, RetryPolicy, retrying
 from rig.transport.sockets import now
 from rig.version import VERSION
 from rig.wire.dialect import Dialect
@@ -44,9 +44,8 @@ if TYPE_CHECKING:  # loaded with what needs them: slots, streams, faults, questi
     from rig.client.probes.survey import OnProbe
     from rig.client.probes.tool_surface import ToolSurface
     from rig.client.reply_stream import ClientReplyStream
-    from rig.client.sendable import Sendable
+    from rig.client.sendable import Pairs, Sendable
     from rig.events import RetryEvent
-    from rig.text.salvage import OfferedTool
     from rig.wire.embeddings import Vector
     from rig.wire.occupancy import Occupancy
     from rig.wire.wires import Decode
@@ -172,7 +171,31 @@ class Client(RunMixin):
         Raises:
             RigError: the request was refused, or no usable reply came within retries and time-outs.
         """
-        return await self._complete(request, self._retry, salvage=True)
+        sendable = self._encoded(request)
+        started = now()
+        retries: Retries | None = None
+        failure: RigError  # kept, and told of where no other exception is being handled
+        while True:  # bounded by the policy; no function calls the attempt: each is an object of every request under way
+            try:
+                if self._slots is None:
+                    response = _success(await self._post(sendable))
+                else:
+                    until = _until(self._retry, started)
+                    send = partial(self._post, sendable)
+                    response = await self._exchange(send, until, request.options)
+                reply = sendable.wire.decode(
+                    response.body, latency_s=now() - started, tools=sendable.offered
+                )
+            except RigError as error:
+                failure = error
+            else:
+                if retries is not None:
+                    await retries.recovered()
+                return reply
+            if retries is None:
+                greedy = request.options.greedy
+                retries = Retries(self._retry, started, on_retry=self._on_retry, greedy=greedy)
+            await retries.after(failure)
 
     def stream(self, request: ChatRequest, /) -> AbstractAsyncContextManager[ReplyStream]:
         """Send one chat request and hand out its reply while it arrives.
@@ -490,34 +513,6 @@ class Client(RunMixin):
         )
         return await retrying(attempt, self._retry, on_retry=self._on_retry)
 
-    def _complete(
-        self, request: ChatRequest, policy: RetryPolicy, *, salvage: bool = False
-    ) -> Coroutine[Any, Any, Reply]:
-        """One reply.
-
-        Args:
-            request: what to ask.
-            policy: when it is asked again.
-            salvage: calls of the offered tools are read also where they come as text; probes want to know.
-        """
-        sendable = self._encoded(request)
-        tools = sendable.offered if salvage else ()
-        # No closure: each variable it shares would be an object of every request under way.
-        attempt = partial(self._attempt, sendable, tools, now(), policy)
-        return retrying(attempt, policy, on_retry=self._on_retry, greedy=request.options.greedy)
-
-    async def _attempt(
-        self,
-        sendable: "Sendable",
-        tools: Sequence["OfferedTool"],
-        started: float,
-        policy: RetryPolicy,
-    ) -> Reply:
-        until = _until(policy, started)
-        options = sendable.request.options
-        response = await self._exchange(partial(self._post, sendable), until, options)
-        return sendable.wire.decode(response.body, latency_s=now() - started, tools=tools)
-
     def _post(self, sendable: "Sendable") -> Coroutine[Any, Any, Response]:
         return self._http.post(sendable.wire.path, sendable.body, sendable.headers)
 
@@ -530,12 +525,18 @@ class Client(RunMixin):
             self._requester,
             url=self._url,
             host=self._host,
-            complete=lambda request: self._complete(request, RetryPolicy.off()),
+            complete=lambda request: retrying(partial(self._answered, request), RetryPolicy.off()),
             search=self.complete,
             send=self._send_once,
             stream=lambda request: self._stream(request, RetryPolicy.off()),
             dialect_for=self._dialect_for,
         )
+
+    async def _answered(self, request: ChatRequest) -> Reply:
+        """A reply as it is: what came as the text of a call stays text, probes want to know."""
+        started = now()
+        body, decode = await self._send_once(request)
+        return decode(body, latency_s=now() - started)
 
     async def _send_once(self, request: ChatRequest) -> "tuple[bytes, Decode]":
         sendable = self._encoded(request)
@@ -545,27 +546,22 @@ class Client(RunMixin):
 
     def _encoded(self, request: ChatRequest, *, stream: bool = False) -> "Sendable":
         """The request as it is sent, over the API its model is asked over."""
-        model = self.named_model(request.model)
-        dialect = self._dialect_for(model)
-        return _sendable().of(
-            request, model=model, dialect=dialect, headers=self._headers_of(dialect), stream=stream
-        )
+        model = request.model or self.named_model(None)
+        dialect = self._spoken if model == self.default_model else self._dialect_for(model)
+        headers = self._asking if dialect is self._spoken else self._headers(dialect)
+        return _sendable()(request, model=model, dialect=dialect, headers=headers, stream=stream)
 
     def _dialect_for(self, model: str) -> Dialect:
         return self._dialect or dialect_of(self._host, model)
 
-    def _headers_of(self, dialect: Dialect) -> dict[str, str]:
-        """As `_headers`; those of the client's own dialect are written once."""
-        return self._asking if dialect is self._spoken else self._headers(dialect)
-
-    def _headers(self, dialect: Dialect) -> dict[str, str]:
+    def _headers(self, dialect: Dialect) -> "Pairs":
         """What a dialect's requests carry beside what all do: who asks, and which API is meant."""
         keys = key_headers(dialect, self._api_key)
         if dialect.wire == "chat_completions":
-            return dict(keys)
+            return tuple(keys)
         from rig.wire.wires import wire_of  # noqa: PLC0415 few clients speak another
 
-        return dict((*wire_of(dialect).headers, *keys))
+        return (*wire_of(dialect).headers, *keys)
 
     def _slot(self, options: ChatOptions, until: float) -> AbstractAsyncContextManager[None]:
         """A slot for the length of a block, where there are slots."""
@@ -651,10 +647,7 @@ class Client(RunMixin):
         else:
             async with self._slot(options, until):
                 response = await send()
-        if response.status >= 300:
-            error = _fault(response.status, response.headers, response.body)
-            raise error
-        return response
+        return _success(response)
 
 
 def _chosen(dialect: str | Dialect | None) -> Dialect | None:
@@ -677,10 +670,10 @@ class _Streaming(NamedTuple):
 
 
 @cache
-def _sendable() -> "type[Sendable]":
-    from rig.client.sendable import Sendable  # noqa: PLC0415 with the first request
+def _sendable() -> "Callable[..., Sendable]":
+    from rig.client.sendable import sendable  # noqa: PLC0415 with the first request
 
-    return Sendable
+    return sendable
 
 
 @cache
@@ -690,6 +683,18 @@ def _streaming() -> _Streaming:
     from rig.wire.chat_stream import RAW_FACTOR  # noqa: PLC0415 as above
 
     return _Streaming(RAW_FACTOR, ClientReplyStream, LoopWatch)
+
+
+def _success(response: Response) -> Response:
+    """The response.
+
+    Raises:
+        RigError: it is none, as its error.
+    """
+    if response.status >= 300:
+        error = _fault(response.status, response.headers, response.body)
+        raise error
+    return response
 
 
 def _fault(status: int, headers: Mapping[str, str], body: bytes) -> RigError:

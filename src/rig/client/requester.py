@@ -4,9 +4,7 @@ Tokenizers and windows are asked for at paths that most servers don't have. So a
 here, never an exception: it is a body worth reading, a no, or a sign of trouble that may pass.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Literal, Protocol
 
 from rig.errors import (
@@ -17,13 +15,13 @@ from rig.errors import (
     UpstreamError,
 )
 from rig.transport.http import HTTP, Response
+from rig.transport.routes import Headers
 
 Verdict = Literal["ok", "absent", "failing", "unreachable"]
 """What an answer is worth: a body to read; a no; trouble of this path; no server to talk to."""
 
 _MAY_PASS = frozenset({408, 425, 429})
 _WILL_NOT_PASS = frozenset({501, 505})
-_NONE: Mapping[str, str] = MappingProxyType({})
 
 
 class Requester(Protocol):
@@ -55,7 +53,7 @@ class HTTPRequester:
         headers: sent with every request, to say who asks.
     """
 
-    def __init__(self, http: HTTP, base_url: str, headers: Mapping[str, str] = _NONE) -> None:
+    def __init__(self, http: HTTP, base_url: str, headers: Headers = ()) -> None:
         self._http = http
         self._root = base_url.removesuffix("v1/")
         self._headers = headers

@@ -1,8 +1,7 @@
 """A request ready to be sent. Loaded with the first one, and with it what writes requests and reads replies. No I/O."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Self
+from dataclasses import replace
+from typing import NamedTuple
 
 from rig.agent.history import prepare
 from rig.model import ChatRequest
@@ -12,9 +11,10 @@ from rig.wire.encode import request_headers
 from rig.wire.salvaged import offered
 from rig.wire.wires import Wire, wire_of
 
+Pairs = tuple[tuple[str, str], ...]
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sendable:
+
+class Sendable(NamedTuple):
     """A request ready to be sent.
 
     Attributes:
@@ -27,42 +27,34 @@ class Sendable:
     request: ChatRequest
     wire: Wire
     body: bytes
-    headers: Mapping[str, str]
+    headers: Pairs
 
     @property
     def offered(self) -> tuple[OfferedTool, ...]:
         """What the model may call in answer, as salvaging asks for it."""
         return offered(self.request)
 
-    @classmethod
-    def of(
-        cls,
-        request: ChatRequest,
-        *,
-        model: str,
-        dialect: Dialect,
-        headers: Mapping[str, str],
-        stream: bool,
-    ) -> Self:
-        """The request as it is sent.
 
-        Args:
-            request: what is asked.
-            model: who is asked.
-            dialect: how the server wants it said.
-            headers: what all requests carry.
-            stream: ask for a stream.
+def sendable(
+    request: ChatRequest, *, model: str, dialect: Dialect, headers: Pairs, stream: bool
+) -> Sendable:
+    """A request as it is sent.
 
-        Raises:
-            InvalidRequestError: it can't be sent as it stands.
-        """
-        messages = prepare(request.messages)
-        if model != request.model or messages is not request.messages:
-            request = replace(request, model=model, messages=messages)
-        wire = wire_of(dialect)
-        return cls(
-            request=request,
-            wire=wire,
-            body=wire.encode(request, stream=stream, dialect=dialect),
-            headers={**headers, **request_headers(request)},
-        )
+    Args:
+        request: what is asked.
+        model: who is asked.
+        dialect: how the server wants it said.
+        headers: what all requests carry; handed on as they are where this one adds none.
+        stream: ask for a stream.
+
+    Raises:
+        InvalidRequestError: it can't be sent as it stands.
+    """
+    messages = prepare(request.messages)
+    if model != request.model or messages is not request.messages:
+        request = replace(request, model=model, messages=messages)
+    wire = wire_of(dialect)
+    body = wire.encode(request, stream=stream, dialect=dialect)
+    if request.options.trace_id is not None:
+        headers = (*headers, *request_headers(request).items())
+    return Sendable(request, wire, body, headers)

@@ -90,36 +90,85 @@ async def retrying(
         RigError: the last attempt's; earlier ones are not chained to it.
     """
     started = clock()
-    progress: Progress | None = None  # of the requests that failed
-    failure: RigError  # kept, and raised where no other exception is being handled
+    retries: Retries | None = None
+    failure: RigError  # kept, and told of where no other exception is being handled
     while True:  # bounded by the policy: attempts or budget, or neither when the caller says so
         try:
             outcome = await send()
         except RigError as error:
             failure = error
         else:
-            if progress is not None:
-                from rig.transport.retry_rules import recovered  # noqa: PLC0415 loaded by now
-
-                await _tell(recovered(policy, progress, clock() - started), on_retry)
+            if retries is not None:
+                await retries.recovered()
             return outcome
+        if retries is None:
+            retries = Retries(policy, started, on_retry=on_retry, clock=clock, greedy=greedy)
+        await retries.after(failure)
+
+
+class Retries:
+    """What follows when a request fails; made with its first failure, so that one that succeeds pays nothing.
+
+    For whoever makes the attempts itself; `retrying` says how, and what the arguments are.
+
+    Args:
+        policy: when to try again.
+        started: when the first attempt began, on the clock.
+        on_retry: told of waits.
+        clock: seconds from any beginning.
+        greedy: every attempt sends the same request at temperature 0.
+    """
+
+    def __init__(
+        self,
+        policy: RetryPolicy,
+        started: float,
+        *,
+        on_retry: "OnRetry | None" = None,
+        clock: Callable[[], float] = now,
+        greedy: bool = False,
+    ) -> None:
+        self._policy = policy
+        self._started = started
+        self._on_retry = on_retry
+        self._clock = clock
+        self._greedy = greedy
+        self._progress: Progress | None = None
+
+    async def after(self, failure: RigError) -> None:
+        """Wait until the next attempt may be made; not to be called while the failure is being handled.
+
+        Args:
+            failure: of the last attempt.
+
+        Raises:
+            RigError: there is to be none, the failure says why.
+        """
         from rig.transport import retry_rules as rules  # noqa: PLC0415 most requests do not fail
 
         decision = rules.decide(
-            policy,
-            progress or rules.NOTHING_YET,
+            self._policy,
+            self._progress or rules.NOTHING_YET,
             failure,
-            elapsed_s=clock() - started,
+            elapsed_s=self._clock() - self._started,
             random=randomness.random(),  # noqa: S311 spreads load, guards nothing
-            greedy=greedy,
+            greedy=self._greedy,
         )
         if decision.event is not None:
-            await _tell(decision.event, on_retry)
+            await _tell(decision.event, self._on_retry)
         if isinstance(decision, rules.GiveUp):
             decision.error.attempts = decision.progress.attempts
             raise decision.error
-        progress = decision.progress
+        self._progress = decision.progress
         await anyio.sleep(decision.delay_s)
+
+    async def recovered(self) -> None:
+        """Tell that an attempt succeeded after all."""
+        from rig.transport.retry_rules import recovered  # noqa: PLC0415 loaded by now
+
+        if self._progress is not None:
+            elapsed_s = self._clock() - self._started
+            await _tell(recovered(self._policy, self._progress, elapsed_s), self._on_retry)
 
 
 async def _tell(event: "RetryEvent", on_retry: "OnRetry | None") -> None:

@@ -126,6 +126,8 @@ def pairs(headers: Headers) -> tuple[tuple[str, str], ...]:
     Args:
         headers: of a request.
     """
+    if type(headers) is tuple:
+        return headers
     if isinstance(headers, Mapping):
         return tuple(cast("Mapping[str, str]", headers).items())
     return tuple(headers)

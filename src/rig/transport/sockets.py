@@ -16,6 +16,7 @@ import math
 import select
 import socket
 import ssl
+import sys
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
@@ -201,7 +202,9 @@ def now() -> float:
     except RuntimeError:
         return anyio.current_time()
     # Where trio is a guest of the loop, nobody's task is under way in it, and trio's clock is meant.
-    return anyio.current_time() if asyncio.current_task(loop) is None else loop.time()
+    if "trio" in sys.modules and asyncio.current_task(loop) is None:
+        return anyio.current_time()
+    return loop.time()
 
 
 def _cancel_requests() -> int | None:
