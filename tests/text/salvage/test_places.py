@@ -30,6 +30,13 @@ FORMS = {
     "llama": f"<|python_tag|>{OBJECT}",
     "glm": "<tool_call>search\n<arg_key>q</arg_key>\n<arg_value>cats</arg_value>\n</tool_call>",
     "other tags": f"<tools>{OBJECT}</tools>",
+    "id of a call": f'<tool_call id="call_1">\n{OBJECT}\n</tool_call>',
+    "Grok's element": '<xai:function_call name="search">\n<parameter name="q">cats</parameter>\n</xai:function_call>',
+}
+WEAK_FORMS = {
+    "the name as a tag": "<search>\n<q>cats</q>\n</search>",
+    "the name as a tag, on one line": "<search><q>cats</q></search>",
+    "the name as a tag of an object": '<search>{"q": "cats"}</search>',
 }
 by_place = pytest.mark.parametrize("place", PLACES, ids=lambda place: ascii(place["text"]))
 
@@ -47,6 +54,19 @@ def test_a_call_is_made_where_it_is_said_and_nowhere_else(place: dict[str, Any])
             assert seen(found.text) == seen(text), name
 
 
+@by_place
+def test_a_tag_that_is_a_tool_makes_no_call_where_no_other_form_does(place: dict[str, Any]) -> None:
+    for name, form in WEAK_FORMS.items():
+        text = place["text"].replace("@", form)
+        found = salvage(text, TOOLS)
+        calls = [(call.name, call.arguments) for call in found.calls]
+        assert set(calls) <= {("search", '{"q": "cats"}')}, name
+        assert len(calls) <= place["calls"], name
+        assert found.problem == "", name
+        if not calls:
+            assert seen(found.text) == seen(text), name
+
+
 def seen(text: str) -> str:
     return "".join(text.replace("</tool_call>", "").split())
 
@@ -57,8 +77,8 @@ def chunks(text: str, size: int) -> list[str]:
 
 @by_place
 def test_no_more_is_shown_on_the_way_than_in_the_end(place: dict[str, Any]) -> None:
-    for name in ("bare", "hermes on lines", "other tags"):
-        text = place["text"].replace("@", FORMS[name])
+    for name in ("bare", "hermes on lines", "other tags", "the name as a tag"):
+        text = place["text"].replace("@", {**FORMS, **WEAK_FORMS}[name])
         end = "".join(salvage(text, TOOLS).text.split())
         for size in (1, 7, 10_000):
             gate = SalvageGate(TOOLS)

@@ -30,6 +30,7 @@ def test_every_dialect_has_a_name_of_its_own_or_shares_it_knowingly() -> None:
     names = [dialect.name for dialect in DIALECTS]
     assert {name for name in names if names.count(name) > 1} == {
         "harmony",
+        "hermes",
         "gemma",
         "functionary",
         "qwen_coder",

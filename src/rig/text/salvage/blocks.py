@@ -21,6 +21,8 @@ class Block:
         unfinished: the text ended inside of it, so more text could make something else of it.
         last: what follows it was invented by the model and is to be dropped.
         zone: it is a code block that was not closed, and this would close it.
+        weak: any document may hold what it is made of, so that it is a call only where what stands around it
+            leads up to one.
         whole: what is opened in it is closed in it; False for text of which only the beginning was read.
     """
 
@@ -31,6 +33,7 @@ class Block:
     unfinished: bool = False
     last: bool = False
     zone: str = ""
+    weak: bool = False
     whole: bool = True
 
 

@@ -23,6 +23,12 @@ MAX_PARAMETERS: Final = 256
 NAMED: Final = r"(?:=|\s{1,8}name\s{0,8}=\s{0,8})[\"']?"
 """How an element is named: `<function=x>` and `<invoke name="x">`."""
 
+ASIDE: Final = (
+    r"(?:\s{1,8}(?:id|type|index|call_id|tool_call_id)\s{0,2}=\s{0,2}"
+    r"(?:\"[^\"<>]{0,128}\"|'[^'<>]{0,128}'|[\w.\-]{1,128}))"
+)
+"""An attribute that says nothing of a call but its number or its kind: `<tool_call id="1">`."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Elements:

@@ -1,4 +1,6 @@
-"""`<invoke name="NAME">` with `<parameter name="KEY">`: MiniMax M2, Kimi, DeepSeek's DSML. No I/O.
+"""`<invoke name="NAME">` with `<parameter name="KEY">`: MiniMax M2, Kimi, DeepSeek's DSML, Grok. No I/O.
+
+Grok calls the element `<xai:function_call>` (anomalyco/opencode 2288).
 
 The wrapper around the calls, `<minimax:tool_call>` or `<function_calls>`, is often left out
 (NousResearch/hermes-agent 7332).
@@ -16,17 +18,19 @@ _NAME: Final = "minimax"
 _FLAGS: Final = re.IGNORECASE
 _SPACE: Final = r"(?:[a-z]{1,16}:|[|\uff5c]dsml[|\uff5c])?"
 _SPACES: Final = ("", "antml:", "minimax:", "steptml:", "\uff5cdsml\uff5c", "|dsml|")
+_GROK: Final = "xai:function_call"
 _TAGS: Final = Elements(
     call=re.compile(
-        rf"<{_SPACE}invoke{NAMED}(?P<name>[\w.\-:]{{1,128}})[\"']?[^<>]{{0,64}}>", _FLAGS
+        rf"<(?:{_SPACE}invoke|{_GROK}){NAMED}(?P<name>[\w.\-:]{{1,128}})[\"']?[^<>]{{0,64}}>",
+        _FLAGS,
     ),
-    call_prefix=re.compile(rf"<{_SPACE}invoke(?:\s[\w.\-:=\"'\s]{{0,160}})?", _FLAGS),
+    call_prefix=re.compile(rf"<(?:{_SPACE}invoke|{_GROK})(?:\s[\w.\-:=\"'\s]{{0,160}})?", _FLAGS),
     parameter=re.compile(
         rf"<{_SPACE}(?:parameter|param){NAMED}(?P<name>[^\"'<>\s]{{1,128}})[\"']?[^<>]{{0,64}}>",
         _FLAGS,
     ),
-    parameter_closers=tuple(f"</{space}parameter>" for space in _SPACES),
-    call_closers=tuple(f"</{space}invoke>" for space in _SPACES),
+    parameter_closers=tuple(f"</{space}parameter>" for space in (*_SPACES, "xai:")),
+    call_closers=(*(f"</{space}invoke>" for space in _SPACES), f"</{_GROK}>"),
 )
 
 
@@ -36,5 +40,8 @@ def _read(source: Source, start: int) -> Block | None:
 
 
 DIALECT: Final = Dialect(
-    name=_NAME, marks=tuple(f"<{space}invoke" for space in _SPACES), read=_read, native=True
+    name=_NAME,
+    marks=(*(f"<{space}invoke" for space in _SPACES), f"<{_GROK}"),
+    read=_read,
+    native=True,
 )

@@ -32,6 +32,9 @@ class Offer:
         for tool in tools:
             self._schemas.setdefault(tool.name, tool.schema)
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._schemas
+
     def __bool__(self) -> bool:
         return bool(self._schemas)
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from rig.text.salvage.blocks import Block, Dialect
-from rig.text.salvage.elements import NAMED, Elements, read_element
+from rig.text.salvage.elements import ASIDE, NAMED, Elements, read_element
 from rig.text.salvage.objects import Setting
 from rig.text.salvage.source import Source
 
@@ -30,12 +30,12 @@ _TAGS: Final = Elements(
 _ODD: Final = replace(
     _TAGS,
     call=re.compile(
-        rf"<(?P<word>{'|'.join(_WORDS)})(?:\s{{0,4}}\(\s{{0,4}}|:|=|\s{{1,8}}(?:name\s{{0,4}}[=:]\s{{0,4}})?)"
-        r"[\"']?(?P<name>[\w.\-]{1,128})[\"']?\s{0,4}\)?\s{0,4}>",
+        rf"<(?P<word>{'|'.join(_WORDS)}){ASIDE}{{0,4}}(?:\s{{0,4}}\(\s{{0,4}}|:|=|\s{{1,8}}(?:name\s{{0,4}}[=:]\s{{0,4}})?)"
+        rf"[\"']?(?P<name>[\w.\-]{{1,128}})[\"']?{ASIDE}{{0,4}}\s{{0,4}}\)?\s{{0,4}}>",
         _FLAGS,
     ),
     call_prefix=re.compile(
-        rf"<(?:{'|'.join(_WORDS)})(?:[(:=\s][(:=\s\"']{{0,8}}(?:name[=:\s\"']{{1,8}})?(?P<name>[\w.\-]{{0,128}})[\"')\s]{{0,8}})?",
+        rf"<(?:{'|'.join(_WORDS)}){ASIDE}{{0,4}}(?:[(:=\s][(:=\s\"']{{0,8}}(?:name[=:\s\"']{{1,8}})?(?P<name>[\w.\-]{{0,128}})[\"')\s]{{0,8}})?",
         _FLAGS,
     ),
 )

@@ -255,6 +255,15 @@ def is_foreign(name: str) -> bool:
     return _FOREIGN.fullmatch(name) is not None
 
 
+def is_wrapper(name: str) -> bool:
+    """Whether an element is what calls are wrapped in, or a part of one.
+
+    Args:
+        name: of the element, in lower case.
+    """
+    return _WRAPPER.fullmatch(name) is not None
+
+
 def _stays_open(name: str) -> bool:
     """Whether all that follows belongs to what was opened and never closed."""
     if name[0] == "<":

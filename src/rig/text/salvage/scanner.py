@@ -7,11 +7,11 @@ from typing import Final, cast
 from rig.text.json_builder import build_json
 from rig.text.salvage.blocks import Block
 from rig.text.salvage.calls import Problem, SalvagedCall
-from rig.text.salvage.cues import CONNECTS, is_template
+from rig.text.salvage.cues import CONNECTS, is_own_lead, is_template
 from rig.text.salvage.lines import Dumps
 from rig.text.salvage.message import read_message
-from rig.text.salvage.quoting import is_shown
-from rig.text.salvage.regions import Regions
+from rig.text.salvage.quoting import CONTEXT_CHARS, is_shown
+from rig.text.salvage.regions import Regions, is_foreign, is_wrapper
 from rig.text.salvage.remains import BY_LENGTH
 from rig.text.salvage.source import Source
 from rig.text.salvage.table import BY_MARK, MARKS
@@ -22,6 +22,17 @@ _TAIL: Final = re.compile(
     r"|</[a-z:|\uff5c]{0,12}(?:tool|function|invoke|param|arg)[a-z_]{0,16}>|(?<=\})[}\]]|</?\|?[a-z_|/]{0,32}\Z))*+",
     re.IGNORECASE,
 )
+
+_ELEMENT: Final = re.compile(
+    r"\s*+(?P<tag><)(?P<name>[A-Za-z][\w.:\-]{0,63})(?:\s[^<>\n]{0,200})?/?>"
+)
+_ENDS_ELEMENT: Final = re.compile(r"</?(?P<name>[A-Za-z!][\w.:\-]{0,63})[^<>\n]{0,120}>\s*+\Z")
+_OWN_ELEMENT: Final = re.compile(
+    r"(?:\w{1,16}_)?(?:think(?:ing)?|thoughts?|reasoning|analysis|plan(?:ning)?|reflection|scratchpad|progress|explanation|"
+    r"comment|answer|response|reply|message|assistant|tool_calls?|function_calls?)",
+    re.IGNORECASE,
+)
+"""Elements in which models say what they think before they call."""
 
 MAX_CALLS: Final = 256
 """Calls that are read of one text. A run refuses 33, so that more make no difference."""
@@ -111,6 +122,7 @@ class _Scanner:
         self._end = len(source.text)
         self._wrapper = self._wrapper_index = 0
         self._wrapper_end = self._shown_end = -1
+        self._weak: dict[int, int] = {}
         self._regions: Regions | None = None
         self._dumps: Dumps | None = None
 
@@ -121,6 +133,7 @@ class _Scanner:
         if block is not None and (whole := self._whole(block)):
             return whole
         blocks = self._read()
+        self._weak = {start: one.end for start, one in blocks if one.weak}
         position = 0
         for start, block in blocks:
             if start < position:
@@ -179,6 +192,7 @@ class _Scanner:
             or is_shown(source.text, begin, behind, floor)
             or self._is_inside(begin, end, blocks)
             or self._is_filled_in_later(begin, behind, block)
+            or (block.weak and self._is_amid_others(begin, behind, floor))
         ):
             del self._removed[index:]
             self._shown_end = behind
@@ -211,6 +225,21 @@ class _Scanner:
             source.charge(len(source.text))
         end = _balanced(source.text, begin, end)
         return self._regions.cover(begin, end) or self._dumps.hold(begin)
+
+    def _is_amid_others(self, begin: int, behind: int, floor: int) -> bool:
+        """Whether what could stand in any document stands behind words about it, or among other elements."""
+        text = self._source.text
+        if text[behind : self._source.line_end(behind)].strip()[:1] not in {"", "<"}:
+            return True
+        before = text[max(floor, begin - CONTEXT_CHARS) : begin]
+        element = _ENDS_ELEMENT.search(before)
+        if not is_own_lead(before) or (element and not _OWN_ELEMENT.fullmatch(element["name"])):
+            return True
+        following = _ELEMENT.match(text, behind)
+        while following and (end := self._weak.get(following.start("tag"), 0)):
+            following = _ELEMENT.match(text, end)
+        name = following["name"].lower() if following else ""
+        return following is not None and not (is_foreign(name) or is_wrapper(name))
 
     def _is_filled_in_later(self, begin: int, behind: int, block: Block) -> bool:
         """Whether a call among prose has placeholders, or one alone in a form that is no model's own."""

@@ -12,6 +12,10 @@ with a call takes about 3; only texts made to be slow take more than 6."""
 MIN_WORK: Final = 4096
 """Characters that are always looked at: short texts have no cost worth counting."""
 
+TAG: Final = re.compile(r"<(?P<name>[A-Za-z0-9_][\w.\-]{0,127})\s{0,8}>", re.ASCII)
+"""A tag that may be a tool's name: `<read_file>`. Most tags that look so are other ones."""
+
+_TAG_MARK_CHARS: Final = 2
 _BLANKS = re.compile(r"\s*")
 _ASCII_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 
@@ -74,7 +78,11 @@ class Source:
 
     def mark_at(self, start: int) -> bool:
         """Whether a call of some dialect may begin at an index."""
-        return self.marks.match(self.lower, start) is not None
+        mark = self.marks.match(self.lower, start)
+        if mark is None or self.text[start] != "<" or len(mark[0]) > _TAG_MARK_CHARS:
+            return mark is not None
+        tag = TAG.match(self.text, start)
+        return tag is not None and tag["name"] in self.offer
 
     def is_first(self, start: int) -> bool:
         """Whether nothing but blanks stands before an index."""

@@ -5,7 +5,7 @@ are asked in order. A dialect's reader decides by what follows its mark; see `ri
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from rig.text.salvage import (
@@ -24,6 +24,7 @@ from rig.text.salvage import (
     llama,
     minimax,
     mistral,
+    named,
     phi,
     quoting,
     qwen_agent,
@@ -39,6 +40,7 @@ DIALECTS: Final = (
     hermes.DIALECT,
     qwen_coder.DIALECT,
     qwen_coder.ODD,
+    hermes.ASIDES,
     minimax.DIALECT,
     llama.DIALECT,
     mistral.DIALECT,
@@ -59,6 +61,7 @@ DIALECTS: Final = (
     phi.DIALECT,
     react.DIALECT,
     transcript.DIALECT,
+    named.DIALECT,
     bare_json.OBJECT,
     bare_json.LIST,
 )
@@ -78,7 +81,15 @@ OTHERS: Final = (
 def pattern_of(dialects: tuple[Dialect, ...]) -> re.Pattern[str]:
     """What the calls of some dialects begin with, in a text in lower case."""
     marks = {mark for dialect in dialects for mark in dialect.marks}
-    return re.compile("|".join(map(re.escape, sorted(marks, key=len, reverse=True))))
+    longest = sorted(marks, key=len, reverse=True)
+    # By their first characters, so that most places of a text are told by one of them.
+    firsts = sorted({mark[0] for mark in marks})
+    return re.compile("|".join(_begun_by(first, longest) for first in firsts))
+
+
+def _begun_by(first: str, marks: Sequence[str]) -> str:
+    rests = [re.escape(mark[1:]) for mark in marks if mark[0] == first]
+    return f"{re.escape(first)}(?:{'|'.join(rests)})"
 
 
 def _by_mark(dialects: tuple[Dialect, ...]) -> Mapping[str, tuple[Dialect, ...]]:
