@@ -151,7 +151,7 @@ SHOWN: dict[str, str] = {
     "somebody could": f"You could use\n{READ}",
     "negation": f"Never write {READ}",
     "a statement": f"The prompt of Cline has {READ}",
-    "a title": f"# Reading files\n{READ}",
+    "a title": f"# The element\n{READ}",
     "a name of a file": f"config.xml:\n{READ}",
     "what a page says": f"The page says:\n{READ}",
     "a question": f"What does this do?\n{READ}",
