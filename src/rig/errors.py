@@ -32,8 +32,9 @@ What had come of a streamed reply goes to `text` and `tool_calls`, whichever err
 Subclasses take one positional argument, the message, so that pickling and copying keep every field.
 """
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
+
+from rig.late_dataclass import dataclass
 
 if TYPE_CHECKING:
     from rig.events import RunResult

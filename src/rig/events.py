@@ -2,11 +2,12 @@
 
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Generic, Literal, TypeVar
 
 from rig.errors import Backpressure, RigError
+from rig.late_dataclass import dataclass
 from rig.messages import Message, ToolCall, Usage
 from rig.model import Priority, Reply
 from rig.text.repetition import Repetition

@@ -2,11 +2,12 @@
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, cast
 
 from rig.errors import InvalidRequestError
 from rig.kept import Keeps
+from rig.late_dataclass import dataclass
 from rig.messages import (
     Message,
     ReasoningField,

@@ -12,7 +12,7 @@ Loading is quick, blocking work for start-up. In a running service use `anyio.to
 import logging
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, cast
@@ -20,6 +20,7 @@ from typing import Any, cast
 from rig.agent.results import one_line
 from rig.agent.tools import Tool
 from rig.errors import InvalidRequestError, SkillError, SkillsNotFoundError, ToolError
+from rig.late_dataclass import dataclass
 
 MAX_SKILL_BYTES = 256 * 1024
 """Bytes of one skill file: about 64,000 tokens, more than most self-hosted models can read at once. The

@@ -1,10 +1,10 @@
 """Whether a request may be sent out of what is left of a budget, and with how many `max_tokens`. No I/O."""
 
 import math
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from rig.agent.budget import Left, Price, Size
+from rig.late_dataclass import dataclass
 
 _MILLION: Final = 1_000_000
 _ROUNDING: Final = 1e-9

@@ -7,7 +7,6 @@ call of a tool.
 import math
 from collections.abc import Callable, Coroutine, Generator
 from contextvars import copy_context
-from dataclasses import dataclass
 from functools import cache
 from time import monotonic
 from types import coroutine
@@ -17,6 +16,7 @@ import anyio
 import anyio.lowlevel
 
 from rig.cancellation import cancel_requests
+from rig.late_dataclass import dataclass
 
 ValueT = TypeVar("ValueT")
 

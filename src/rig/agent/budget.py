@@ -5,13 +5,13 @@ Nothing here measures time or keeps books: those are `rig.agent.ledger`.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, cast
 
 from pydantic_core import to_json
 
 from rig.errors import BudgetExceededError, InvalidRequestError
+from rig.late_dataclass import dataclass
 from rig.messages import Message, TextPart, Usage
 from rig.model import ChatRequest, Reply, ToolSpec
 from rig.text.finite import is_finite

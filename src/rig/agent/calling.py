@@ -6,7 +6,6 @@ started before the check is passed, and every refusal says that nothing was.
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,6 +17,7 @@ from rig.agent.results import MAX_NAME_CHARS, error_text, leaves, one_line, refu
 from rig.agent.toolbox import Toolbox
 from rig.errors import ToolError
 from rig.events import ToolOutcome
+from rig.late_dataclass import dataclass
 from rig.messages import ToolCall
 
 if TYPE_CHECKING:  # loaded where a run has tools, and where calls are not plain

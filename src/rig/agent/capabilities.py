@@ -1,7 +1,8 @@
 """What a run has to know of a model and its server to choose how calls and answers travel. Values only."""
 
-from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
+
+from rig.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,13 +8,14 @@ given up. A round is an assistant turn with the results of its calls, and is nev
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final, Self
 
 from rig.agent.history import Prepared, prepare
 from rig.agent.results import cut_middle
 from rig.agent.summary import LEFT_OUT, split_summary, summary_turn
 from rig.errors import InvalidRequestError
+from rig.late_dataclass import dataclass
 from rig.messages import Message
 
 Weigh = Callable[[Message], int]

@@ -5,7 +5,6 @@ whatever fails ends in leaving rounds out instead: nothing of this ends a run.
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from rig.agent.budget import (
@@ -32,6 +31,7 @@ from rig.agent.state import NOTHING_USED, RunState
 from rig.agent.summary import Summary, read_summary, summary_request
 from rig.errors import BudgetExceededError, InputTooLargeError, RigError
 from rig.events import CompactionStep, HistoryCompacted, RunEvent, event_listener
+from rig.late_dataclass import dataclass
 from rig.messages import Message
 from rig.model import ChatRequest, Model, Reply, StreamingModel
 

@@ -1,11 +1,12 @@
 """Which form a server can be held to for a typed answer. Decided as values, no I/O."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rig.agent.capabilities import Capabilities
 from rig.errors import InvalidRequestError
 from rig.events import Constraint
+from rig.late_dataclass import dataclass
 from rig.model import ChatOptions
 
 if TYPE_CHECKING:  # loaded for typed answers

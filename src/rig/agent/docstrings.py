@@ -7,7 +7,9 @@ reStructuredText parser: markup inside a description stays as it was written.
 import inspect
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from rig.late_dataclass import dataclass
 
 # Google: https://google.github.io/styleguide/pyguide.html section 3.8.3, plus the aliases that
 # Sphinx's napoleon accepts.

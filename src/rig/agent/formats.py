@@ -4,10 +4,10 @@ Those that are text are in `rig.agent.tool_formats`, loaded where one is used.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from rig.events import FormatName
+from rig.late_dataclass import dataclass
 from rig.model import ChatRequest, Reply, ToolSpec
 
 

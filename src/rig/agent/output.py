@@ -7,7 +7,7 @@ the value is checked here in any case.
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, Generic, Literal, TypeVar, cast
@@ -22,6 +22,7 @@ from rig.agent.results import one_line
 from rig.agent.schema import Schema, finite, inline
 from rig.agent.typed_dicts import with_typed_dicts
 from rig.errors import InvalidJSONError, InvalidRequestError, NotJSONError
+from rig.late_dataclass import dataclass
 from rig.messages import as_object
 from rig.text.json_object import find_json_objects
 from rig.text.json_repair import (

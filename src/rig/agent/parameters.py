@@ -2,11 +2,12 @@
 
 import functools
 import inspect
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import Field
 from pydantic.fields import FieldInfo
+
+from rig.late_dataclass import dataclass
 
 NO_DEFAULT = inspect.Parameter.empty
 

@@ -9,7 +9,6 @@ import inspect
 import sys
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from types import SimpleNamespace, UnionType
 from typing import Annotated, Any, Union, cast, get_args, get_origin
 
@@ -23,6 +22,7 @@ from rig.agent.plain_input import plain_input
 from rig.agent.schema import Schema, finite, inline, simplify
 from rig.agent.typed_dicts import with_typed_dicts
 from rig.errors import InvalidRequestError
+from rig.late_dataclass import dataclass
 
 Read = Callable[[str | bytes], dict[str, object]]
 """Makes of JSON text the arguments of a call."""

@@ -1,7 +1,7 @@
 """Where a run stands, and what its driver can be told to do. Values only, no I/O."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypedDict, Unpack
 
@@ -18,6 +18,7 @@ from rig.events import (
     ToolFormatChanged,
     ToolOutcome,
 )
+from rig.late_dataclass import dataclass
 from rig.messages import Message, ToolCall, Usage
 from rig.model import Reply
 

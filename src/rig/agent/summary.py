@@ -5,12 +5,13 @@ between two lines that say so, never in the system prompt.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from rig.agent.constraints import is_constrained
 from rig.agent.results import cut_middle, encodable, without_special_tokens
 from rig.errors import InvalidJSONError, NotJSONError
+from rig.late_dataclass import dataclass
 from rig.messages import Content, ContentPart, Message, TextPart
 from rig.model import ChatOptions, ChatRequest, Reply
 from rig.text.turn_tokens import without_turn_tokens

@@ -10,13 +10,14 @@ is refused there and nowhere completed.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from rig.agent.calls import UniqueIds
 from rig.agent.formats import ToolFormat
 from rig.agent.history import Prepared
 from rig.agent.prompt import is_said, with_instructions
+from rig.late_dataclass import dataclass
 from rig.messages import CallFlaw, Content, ContentPart, Message, TextPart, ToolCall
 from rig.model import ChatOptions, ChatRequest, Reply, ToolSpec
 from rig.text.duplicate_keys import duplicate_keys

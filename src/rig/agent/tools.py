@@ -10,7 +10,7 @@ import inspect
 import re
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -35,6 +35,7 @@ from rig.agent.schema import Schema, object_schema, portable
 from rig.agent.signature import Signature, is_type, read_signature, signature_of
 from rig.errors import InvalidRequestError, ToolError
 from rig.kept import Keeps
+from rig.late_dataclass import dataclass
 from rig.messages import ToolCall
 from rig.text.finite import is_finite
 

@@ -1,7 +1,7 @@
 """Finding out how long a prompt a server takes by sending longer and longer ones."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
 
 from rig.errors import (
@@ -11,6 +11,7 @@ from rig.errors import (
     RigError,
     UpstreamError,
 )
+from rig.late_dataclass import dataclass
 from rig.messages import Message
 from rig.model import ChatRequest
 from rig.wire.faults import hints_overflow

@@ -7,7 +7,6 @@ Where time alone makes something free, whoever waits looks again then, and keeps
 
 import math
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import anyio
@@ -16,6 +15,7 @@ from rig.client.positions import Positions
 from rig.client.turns import Accepts, Place, Turns
 from rig.errors import RequestTimeoutError
 from rig.events import SlotWait, event_listener
+from rig.late_dataclass import dataclass
 from rig.model import Priority
 
 GrantT = TypeVar("GrantT")

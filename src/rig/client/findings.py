@@ -1,12 +1,12 @@
 """What was found out about an endpoint, one finding for each model, found once for all who ask."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import anyio
 
 from rig.client.per_loop import PerLoop
+from rig.late_dataclass import dataclass
 
 ValueT = TypeVar("ValueT")
 

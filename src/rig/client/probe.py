@@ -1,10 +1,11 @@
 """The question whether a model calls tools: the request that asks, and how the answer is read."""
 
 from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from rig.errors import EmptyReplyError, NoToolCallingError, OutputLimitError
+from rig.late_dataclass import dataclass
 from rig.messages import Message
 from rig.model import ChatRequest, Reply
 

@@ -4,7 +4,6 @@ Tokenizers and windows are asked for at paths that most servers don't have. So a
 here, never an exception: it is a body worth reading, a no, or a sign of trouble that may pass.
 """
 
-from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from rig.errors import (
@@ -14,6 +13,7 @@ from rig.errors import (
     StreamCutError,
     UpstreamError,
 )
+from rig.late_dataclass import dataclass
 from rig.transport.http import HTTP, Response
 from rig.transport.routes import Headers
 

@@ -6,7 +6,6 @@ never part of it: no data can bring code along.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from pydantic import ValidationError
@@ -14,6 +13,7 @@ from pydantic_core import to_json
 
 from rig.agent.pairing import pairing_problem
 from rig.errors import InvalidRequestError
+from rig.late_dataclass import dataclass
 from rig.messages import Content, Message, as_array, as_object
 from rig.wire.payload import parse_json, scrub
 

@@ -8,7 +8,6 @@ other one is being handled; no await stands between a choice and taking the seat
 import math
 import random as randomness
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
 import anyio
@@ -40,6 +39,7 @@ from rig.gateway.outcome import (
     retry_event,
 )
 from rig.gateway.policy import PoolPolicy
+from rig.late_dataclass import dataclass
 from rig.model import Priority
 from rig.transport.retry import RetryPolicy
 

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Final, cast
 
 from rig.errors import InvalidRequestError
 from rig.gateway.code_language import LANGUAGES, language_named
+from rig.late_dataclass import dataclass
 
 AUTO: Final = "auto"
 """The model's name that asks a router to choose."""

@@ -8,8 +8,9 @@ request is under way, others go there only if there is nobody else); and the end
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from rig.late_dataclass import dataclass
 
 UNMEASURED_S: Final = 0.05
 """Seconds in which an endpoint that has not answered yet is taken to begin: quicker than models at work,

@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from hashlib import sha256
 
 import anyio
@@ -13,6 +13,7 @@ from rig.errors import BudgetExceededError, InvalidRequestError, RigError
 from rig.events import RouteFallReason, event_listener, run_memory
 from rig.gateway.classify import ClassifierPolicy, classify_request, read_category
 from rig.gateway.delimited import excerpt
+from rig.late_dataclass import dataclass
 from rig.messages import Usage
 from rig.model import ChatOptions, ChatRequest, Model, Reply
 

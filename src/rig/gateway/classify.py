@@ -6,12 +6,13 @@ schema. Whatever names exactly one category is its answer; anything else is none
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Any, Final
 
 from rig.errors import InvalidRequestError
 from rig.gateway.delimited import defused, excerpt
+from rig.late_dataclass import dataclass
 from rig.messages import Message, as_object
 from rig.model import ChatOptions, ChatRequest, Reply
 from rig.text.json_object import find_json_objects

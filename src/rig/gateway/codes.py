@@ -1,6 +1,5 @@
 """Errors as a gateway tells them: one of seven codes, and whether to send the same again. No I/O."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from rig.errors import (
@@ -17,6 +16,7 @@ from rig.errors import (
     UnauthorizedError,
     UpstreamError,
 )
+from rig.late_dataclass import dataclass
 
 _FIRST_SERVER_FAULT: Final = 500
 _ALWAYS: Final = frozenset({"gateway.rate_limited", "gateway.timeout"})

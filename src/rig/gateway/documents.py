@@ -6,13 +6,13 @@ system message, and in a user message it comes as a block that says what it is.
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final, cast
 
 from rig.client.settings import whole_number
 from rig.errors import InvalidRequestError
 from rig.gateway.delimited import CUT, defused
+from rig.late_dataclass import dataclass
 from rig.messages import Content, Message, TextPart
 
 MAX_DOCUMENT_CHARS: Final = 20_000

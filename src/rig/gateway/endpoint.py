@@ -1,13 +1,14 @@
 """An endpoint of a pool as its owner describes it, and as the pool finds it. No I/O."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, field, replace
 from types import MappingProxyType
 from typing import Any, Final, cast
 
 from rig.client import settings
 from rig.errors import InvalidRequestError
 from rig.events import EndpointState
+from rig.late_dataclass import dataclass
 from rig.transport.timeouts import Timeouts
 from rig.wire.dialect import Dialect
 

@@ -11,13 +11,14 @@ A streamed reply of which something was shown is not begun again where it broke 
 another endpoint. Whether there is one that can answer, and when, is decided in `rig.gateway.choose`.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from rig.errors import RigError, ServerError
 from rig.gateway.fault import Fault
 from rig.gateway.health import Health, asked_s, doubled
 from rig.gateway.policy import PoolPolicy
+from rig.late_dataclass import dataclass
 from rig.transport.retry import RetryPolicy
 
 _EXCLUDING: Final = frozenset({"silent", "garbled", "quota", "missing", "overflow"})

@@ -14,13 +14,14 @@ endpoint healthy, a failure begins the next pause, twice as long.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from rig.errors import RateLimitedError, RequestTimeoutError, RigError, ServerError
 from rig.events import EndpointState
 from rig.gateway.fault import Fault
 from rig.gateway.policy import PoolPolicy
+from rig.late_dataclass import dataclass
 from rig.transport.retry import RetryPolicy
 
 QUOTA_S: Final = 300.0

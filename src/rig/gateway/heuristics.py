@@ -6,12 +6,12 @@ asked for stands.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from rig.gateway.categories import Category
 from rig.gateway.code_language import UNKNOWN, code_language
 from rig.gateway.delimited import excerpt
+from rig.late_dataclass import dataclass
 
 MAX_READ_CHARS: Final = 32_768
 """Characters of a text that are read, two thirds of them from its beginning. A question is behind or before

@@ -2,7 +2,6 @@
 
 import copy
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from rig.errors import ModelNotFoundError, RateLimitedError, RigError, ServerError, UpstreamError
@@ -10,6 +9,7 @@ from rig.events import EndpointChanged, RetryEvent, RetryKind
 from rig.gateway.choose import Nobody
 from rig.gateway.endpoint import EndpointStatus
 from rig.gateway.fault import Fault
+from rig.late_dataclass import dataclass
 from rig.transport.retry_rules import MAX_DETAIL_CHARS
 
 _KINDS: Final[Mapping[Fault, RetryKind]] = {"limited": "429", "full": "429", "failing": "5xx"}

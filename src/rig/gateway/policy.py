@@ -1,9 +1,10 @@
 """The numbers a pool decides by. No I/O."""
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 from rig.errors import InvalidRequestError
+from rig.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

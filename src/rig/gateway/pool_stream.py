@@ -7,7 +7,7 @@ cancel scope is open while a caller's code runs, and errors are raised where no 
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
 
 import anyio
@@ -17,6 +17,7 @@ from rig.gateway.calling import Call
 from rig.gateway.floor import Seat
 from rig.gateway.line import Line
 from rig.gateway.outcome import Failure
+from rig.late_dataclass import dataclass
 from rig.model import Delta, Reply, ReplyStream
 
 

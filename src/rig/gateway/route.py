@@ -1,12 +1,13 @@
 """Which models may answer a request of a category, and in which order. No I/O."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from rig.events import RouteBy, RouteChosen
 from rig.gateway.categories import AUTO, Categories
 from rig.gateway.heuristics import Guess
+from rig.late_dataclass import dataclass
 from rig.messages import ImagePart, Message, Usage
 
 Reads = Literal["newest", "first"]

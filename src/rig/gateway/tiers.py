@@ -1,13 +1,14 @@
 """How much a request is worth, and what a deployment buys for that. No I/O."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final, Literal, cast
 
 from rig.client.settings import instance_of, whole_number
 from rig.errors import InvalidRequestError, NotConfiguredError
+from rig.late_dataclass import dataclass
 from rig.model import ChatOptions, ChatRequest
 
 DEFAULT_TIER_TOKENS: Final = 4096

@@ -4,10 +4,10 @@ import gzip
 import json
 import zlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Literal
 
+from rig.late_dataclass import dataclass
 from rig.testing.received import ReceivedRequest
 from rig.testing.steps import Step
 

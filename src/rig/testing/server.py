@@ -3,12 +3,12 @@
 import socket
 import ssl
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 import anyio
 from anyio.abc import ByteStream
 from anyio.streams.tls import TLSStream
 
+from rig.late_dataclass import dataclass
 from rig.testing.answers import Answer, answer
 from rig.testing.connections import Connections
 from rig.testing.received import BadRequestError, ReceivedRequest, RequestReader

@@ -1,8 +1,8 @@
 """What an answer is made of: bytes, waits, and ways to end badly. Values only, no I/O."""
 
-from dataclasses import dataclass
-
 import anyio
+
+from rig.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

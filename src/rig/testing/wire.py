@@ -5,9 +5,9 @@ sense. It checks nothing: rig's own reader of responses is what is under test.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 
+from rig.late_dataclass import dataclass
 from rig.testing.answers import Answer
 from rig.testing.received import ReceivedRequest
 

@@ -7,9 +7,9 @@ model is to be told.
 """
 
 import re
-from dataclasses import dataclass
 from typing import Final, Literal
 
+from rig.late_dataclass import dataclass
 from rig.text.duplicate_keys import DUPLICATE_KEY, duplicate_keys, without_duplicates
 from rig.text.json_builder import build_json
 from rig.text.json_loose import COMMENT, Loose, scan_loose

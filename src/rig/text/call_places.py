@@ -6,9 +6,10 @@ what stands in an example is never a call; what stands in prose is one, and coun
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from rig.late_dataclass import dataclass
 from rig.text.salvage.cues import is_own_lead
 from rig.text.salvage.quoting import is_shown
 from rig.text.salvage.regions import is_foreign

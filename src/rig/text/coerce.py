@@ -6,9 +6,9 @@ of the input to tell the model.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, cast
 
+from rig.late_dataclass import dataclass
 from rig.text.json_builder import build_json
 from rig.text.json_repair import repair_json
 from rig.text.json_scanner import scan_json

@@ -6,8 +6,9 @@ detokenisation (lablup/mlxcel#654), so all of it but `<|message|>` and one of `<
 """
 
 import re
-from dataclasses import dataclass
 from typing import Literal
+
+from rig.late_dataclass import dataclass
 
 MAX_RUN_CHARS = 160
 """Characters of plain text between two markers of a header. The longest honest run is a recipient,

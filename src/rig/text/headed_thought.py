@@ -6,8 +6,9 @@ until the second one has come, nothing is told.
 """
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from rig.late_dataclass import dataclass
 
 OPENERS: Final = ("here is my thought process:", "here's my thought process:")
 CLOSERS: Final = ("here is my response:", "here's my response:")

@@ -16,9 +16,10 @@ prose. A call that is cut or wrong never takes others with it, and is never clos
 import re
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final, Literal
 
+from rig.late_dataclass import dataclass
 from rig.text.call_places import Places, Span, places_of
 from rig.text.heredoc_value import read_heredoc_value
 

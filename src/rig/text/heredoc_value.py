@@ -18,9 +18,9 @@ each CR LF of the body is read as the LF it was; behind a line that ends in LF, 
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
+from rig.late_dataclass import dataclass
 from rig.text.duplicate_keys import DUPLICATE_KEY, duplicate_keys, without_duplicates
 from rig.text.grammar_values import RESERVED_WORDS
 from rig.text.json_scanner import ScanKind, scan_json

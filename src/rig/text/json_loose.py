@@ -8,9 +8,9 @@ each is scanned once more before it is handed out.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
+from rig.late_dataclass import dataclass
 from rig.text.json_quotes import CLOSERS, ends_inside, read_quoted
 from rig.text.json_scanner import MAX_DEPTH, MAX_NUMBER_CHARS, ScanKind, scan_json
 

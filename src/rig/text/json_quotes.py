@@ -11,9 +11,9 @@ a backslash, two readings are possible, and none is taken.
 """
 
 import re
-from dataclasses import dataclass
 from typing import Final, Literal
 
+from rig.late_dataclass import dataclass
 from rig.text.json_scanner import ScanKind
 
 _DOUBLE = '"'

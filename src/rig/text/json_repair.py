@@ -8,9 +8,9 @@ hopeless: values that are missing, several readings, NaN, two objects.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, Literal
 
+from rig.late_dataclass import dataclass
 from rig.text.json_loose import COMMENT, LooseScanner, scan_loose
 from rig.text.json_object import strict_end
 from rig.text.json_scanner import scan_json

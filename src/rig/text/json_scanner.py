@@ -13,8 +13,9 @@ power has to be finite as a float, and depth and digits are bounded.
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from rig.late_dataclass import dataclass
 
 MAX_DEPTH: Final = 10_000
 """Containers inside each other, the outermost one counted; the bound of Go's encoding/json. Python

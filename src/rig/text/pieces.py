@@ -1,8 +1,9 @@
 """What a stream filter hands out, trimmed as a whole reply would be. No I/O."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from rig.late_dataclass import dataclass
 
 PARAGRAPH = "\n\n"
 """What stands between two thoughts, and between two harmony messages of one reply."""

@@ -5,8 +5,7 @@ spelling is a row of `rig.text.reasoning_tags` and is read by `separate_reasonin
 JSON or code: a tag inside of a string is a tag.
 """
 
-from dataclasses import dataclass
-
+from rig.late_dataclass import dataclass
 from rig.text.headed_thought import may_begin_heading
 from rig.text.orphan_closer import without_closers
 from rig.text.reasoning_tags import holds_tag, match_tag

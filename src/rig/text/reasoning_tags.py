@@ -8,8 +8,9 @@ Letter case is ignored in ASCII only: `re.IGNORECASE` alone would also take the 
 """
 
 import re
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from rig.late_dataclass import dataclass
 
 THINK: Final = "think"
 """Family of `<think>`, the only one `strip_reasoning` knows."""

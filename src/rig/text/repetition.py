@@ -5,10 +5,10 @@ text. So several exact copies, of a block that is not tiny, over a large span, a
 All sizes are bytes of UTF-8, because a byte is what a token costs on the wire and in a prompt.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from rig.errors import InvalidRequestError
+from rig.late_dataclass import dataclass
 
 DEFAULT_MIN_REPS: Final = 3
 """Copies that make a loop. One copy, or none, is no repetition: such settings mean this number."""

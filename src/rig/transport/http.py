@@ -7,13 +7,14 @@ is open while a caller's code runs.
 
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import anyio
 import anyio.lowlevel
 
 from rig.errors import ProtocolError, ResponseTooLargeError, RigError
+from rig.late_dataclass import dataclass
 from rig.transport.limits import ACCEPT_ENCODING, BodyDecoder
 from rig.transport.request import header_pairs
 from rig.transport.routes import Endpoint, Headers, Route

@@ -16,10 +16,10 @@ before a violation in it was found.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, NamedTuple, NoReturn
 
 from rig.errors import ProtocolError, StreamCutError
+from rig.late_dataclass import dataclass
 
 MAX_HEAD_BYTES = 64 * 1024
 """Bytes of one status line and its fields. The heads of model servers are 150-400 bytes, behind a

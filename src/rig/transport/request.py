@@ -6,10 +6,10 @@ readers is refused.
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import cast
 
 from rig.errors import InvalidRequestError
+from rig.late_dataclass import dataclass
 
 UNSUPPORTED_METHODS = frozenset({"CONNECT", "HEAD"})
 """Methods whose answers are framed by other rules than `http1.ResponseReader` knows."""

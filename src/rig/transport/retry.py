@@ -2,12 +2,12 @@
 
 import random as randomness
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 
 import anyio
 
 from rig.errors import InvalidRequestError, RigError
+from rig.late_dataclass import dataclass
 from rig.text.finite import is_finite
 from rig.transport.sockets import now
 

@@ -17,7 +17,7 @@ raises it as a `RigError`), and anything once a stream has delivered (nothing is
 """
 
 import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Literal
 
 from rig.errors import (
@@ -30,6 +30,7 @@ from rig.errors import (
     UpstreamError,
 )
 from rig.events import RetryEvent
+from rig.late_dataclass import dataclass
 from rig.transport.retry import RetryPolicy
 
 Fault = Literal["429", "5xx", "transport"]

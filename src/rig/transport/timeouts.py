@@ -1,9 +1,10 @@
 """How long each wait of an exchange may last. No I/O."""
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 from rig.errors import InvalidRequestError, RequestTimeoutError
+from rig.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,11 +8,11 @@ came: whether a call runs is decided in the loop, which must see what the model 
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from pydantic_core import from_json
 
+from rig.late_dataclass import dataclass
 from rig.messages import NOT_A_NAME, ToolCall, arguments_text, as_array, as_object, cleaned_name
 from rig.wire.dialects import ARGUMENT_KEYS, NAME_PREFIXES
 from rig.wire.payload import is_parsed_object, mend_escapes, parse_json

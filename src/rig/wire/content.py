@@ -1,9 +1,9 @@
 """The content of a reply's message, in every shape servers give it. No I/O."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from rig.late_dataclass import dataclass
 from rig.messages import ReasoningField, as_array, as_object, is_thought_type
 from rig.wire.dialects import REASONING_FIELDS
 

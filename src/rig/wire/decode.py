@@ -6,12 +6,13 @@ use is a typed error, never an empty success, also at status 200.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from pydantic_core import from_json
 
 from rig.errors import EmptyReplyError, ProtocolError, StreamCutError
+from rig.late_dataclass import dataclass
 from rig.messages import ReasoningField, ToolCall, as_array, as_object
 from rig.model import FinishReason, Reply
 from rig.text.reasoning import separate_reasoning, strip_orphan_closer, strip_repeated_thought

@@ -4,10 +4,10 @@ Adding a server is adding a row. Most are told by the first: who owns the models
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from rig.late_dataclass import dataclass
 from rig.messages import as_array, as_object
 from rig.wire.dialect import Dialect
 from rig.wire.dialects import ANTHROPIC, DIALECTS

@@ -1,10 +1,11 @@
 """What a `Dialect` is: how one kind of server spells each option of a request. Values only, no I/O."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Literal
 
 from rig.errors import InvalidRequestError
+from rig.late_dataclass import dataclass
 
 Form = Literal["as_is", "texts", "schema", "thinking"]
 """The shape a value is sent in: as it was given, as a list of texts, as Anthropic's object for a JSON

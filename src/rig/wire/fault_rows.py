@@ -8,7 +8,6 @@ prompt sent back; long lists of them are in `rig.wire.fault_words`. `says` is ou
 
 import re
 from collections.abc import Container
-from dataclasses import dataclass
 from typing import Final
 
 from rig.errors import (
@@ -25,6 +24,7 @@ from rig.errors import (
     TruncatedToolCallError,
     UnauthorizedError,
 )
+from rig.late_dataclass import dataclass
 from rig.wire.fault_text import FaultText
 from rig.wire.fault_words import (
     MODEL_404_PATTERNS,

@@ -5,9 +5,10 @@ message at the top level, JSON inside a JSON string, HTML, plain text and nothin
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final, cast
 
+from rig.late_dataclass import dataclass
 from rig.messages import as_array, as_object
 from rig.text.escapes import without_escapes
 from rig.wire.payload import parse_json

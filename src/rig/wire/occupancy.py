@@ -4,9 +4,9 @@ Readers take any body, and give None for every one that does not say it.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from rig.late_dataclass import dataclass
 from rig.messages import as_array, as_object
 from rig.wire.payload import parse_json
 

@@ -1,10 +1,10 @@
 """Tool calls that a reply holds as text, to `ToolCall`. No I/O."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from rig.errors import ProtocolError, RigError, TruncatedToolCallError
+from rig.late_dataclass import dataclass
 from rig.messages import ToolCall
 from rig.model import ChatRequest
 from rig.text.salvage import OfferedTool, Problem, SalvagedCall

@@ -6,9 +6,9 @@ llama.cpp have it too, and a tokenizer for plain text is worth more.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from rig.late_dataclass import dataclass
 from rig.messages import Message
 from rig.model import ToolSpec
 from rig.wire.anthropic.encode import encode_count_tokens

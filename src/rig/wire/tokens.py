@@ -1,8 +1,8 @@
 """Answers of tokenizers to counts, and the text a prompt is counted by where nothing better is there. No I/O."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from rig.late_dataclass import dataclass
 from rig.messages import MAX_COUNT, Message, as_array, as_object
 from rig.model import ToolSpec
 from rig.wire.encode import encode_tool, to_body

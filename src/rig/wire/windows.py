@@ -6,9 +6,9 @@ take any JSON value, and give None for every answer that does not say it.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, Literal
 
+from rig.late_dataclass import dataclass
 from rig.messages import MAX_COUNT, as_array, as_object
 from rig.wire.payload import parse_json
 

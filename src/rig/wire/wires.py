@@ -1,10 +1,10 @@
 """The two APIs a model is asked over, as values: where requests go and how both sides are read. No I/O."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final, Protocol
 
+from rig.late_dataclass import dataclass
 from rig.model import ChatRequest, Reply
 from rig.text.salvage import OfferedTool
 from rig.wire.decode import decode_chat

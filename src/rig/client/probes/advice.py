@@ -5,11 +5,11 @@ before the one for all of them, and of the rules of one topic the first that hol
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from rig.client.probes.facts import lists
 from rig.client.probes.profile import EndpointProfile
+from rig.late_dataclass import dataclass
 from rig.wire.dialects import DIALECTS
 
 Severity = Literal["error", "warning", "hint"]

@@ -6,12 +6,13 @@ Adding a server is adding its places to the table. Readers take any JSON value.
 import hashlib
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Final, Literal
 
 from pydantic_core import to_json
 
+from rig.late_dataclass import dataclass
 from rig.messages import as_array, as_object
 from rig.wire.fault_text import clean_line
 from rig.wire.payload import parse_json

@@ -1,12 +1,13 @@
 """All that a profile's probes found out so far. No I/O."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Final
 
 from rig.client.probes.facts import Facts
 from rig.client.probes.observed import Observed
+from rig.late_dataclass import dataclass
 from rig.wire.dialect import Dialect
 from rig.wire.dialects import GENERIC
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import anyio
 
@@ -17,6 +17,7 @@ from rig.client.probes.observed import (
 from rig.client.requester import Requester
 from rig.client.tokens import TokenCounter
 from rig.errors import EmptyReplyError, RigError
+from rig.late_dataclass import dataclass
 from rig.model import ChatRequest, Delta, ReplyStream
 from rig.wire.dialect import Dialect
 from rig.wire.wires import Decode

@@ -1,10 +1,11 @@
 """What a probe saw: the reply or the failure of one request, as a value. No I/O, no judgement."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from rig.errors import EmptyReplyError, RigError
+from rig.late_dataclass import dataclass
 from rig.messages import Usage, as_array, as_object, split_reasoning_field
 from rig.model import Reply
 from rig.wire.payload import parse_json

@@ -5,7 +5,6 @@ sees what earlier ones saw, and exactly one request is sent for each.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 from rig.client.probes.known import Known
@@ -39,6 +38,7 @@ from rig.client.probes.questions import (
     echo_messages,
     long_prompt,
 )
+from rig.late_dataclass import dataclass
 from rig.messages import Message
 from rig.model import ChatOptions, ChatRequest
 

@@ -6,12 +6,13 @@ so that a weak model is not mistaken for a server that can't; every question is 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any, Final
 
 from pydantic_core import to_json
 
+from rig.late_dataclass import dataclass
 from rig.messages import Message, ToolCall
 
 PLAIN_TOKENS: Final = 160

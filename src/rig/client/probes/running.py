@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
 from rig.client.probes.finding import Finding
+from rig.late_dataclass import dataclass
 from rig.messages import MAX_COUNT, as_array, as_object
 from rig.wire.payload import parse_json
 

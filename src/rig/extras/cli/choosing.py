@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from rig.extras.cli.clean import shown_name
+from rig.late_dataclass import dataclass
 
 Chosen = Literal["named", "only", "first", "asked"]
 """How a model was chosen: on the command line, because there is no other, as the first that can chat, or

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -16,6 +16,7 @@ from rig.extras.cli.failures import Failure
 from rig.extras.cli.page import write_page
 from rig.extras.cli.progress import progress
 from rig.extras.cli.report import Report
+from rig.late_dataclass import dataclass
 
 TRIES: Final = 3
 """Times a person is asked for a model before the first one is taken."""

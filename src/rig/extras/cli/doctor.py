@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -26,6 +26,7 @@ from rig.extras.cli.failures import (
     usage,
 )
 from rig.extras.cli.report import Report
+from rig.late_dataclass import dataclass
 from rig.transport.retry import RetryPolicy
 
 TIMEOUT_S: Final = 58.0

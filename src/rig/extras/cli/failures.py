@@ -1,11 +1,11 @@
 """Why nothing could be measured, in sentences that say what to do. Pure."""
 
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
 from rig.errors import RigError
 from rig.extras.cli.clean import hidden, shown
+from rig.late_dataclass import dataclass
 
 NOT_AN_ENDPOINT: Final = frozenset({"not_configured", "protocol_error"})
 """Codes of answers that no OpenAI-compatible server gives at the paths asked."""

@@ -4,13 +4,13 @@ Adding a property to the profile is adding a row here; one without a row is show
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from rig.client.probes.finding import Finding
 from rig.client.probes.profile import EndpointProfile
 from rig.extras.cli.clean import shown, shown_name
+from rig.late_dataclass import dataclass
 from rig.messages import as_array
 
 Tone = Literal["good", "bad", "plain", "unknown"]

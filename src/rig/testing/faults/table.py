@@ -1,8 +1,8 @@
 """Every fault by name. No I/O."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
+from rig.late_dataclass import dataclass
 from rig.testing.answers import Answer, Repeat, Responder
 from rig.testing.faults.bombs import endless_body, endless_head, gzip_bomb, large_reply
 from rig.testing.faults.connection import (

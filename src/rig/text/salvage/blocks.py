@@ -1,8 +1,8 @@
 """What a dialect's reader says of the text at an index. Values only, no I/O."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from rig.late_dataclass import dataclass
 from rig.text.salvage.calls import Problem, SalvagedCall
 from rig.text.salvage.source import Source
 

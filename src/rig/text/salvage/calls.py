@@ -1,8 +1,10 @@
 """What is offered to a model, and what salvaging its text gives. Values only, no I/O."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
+
+from rig.late_dataclass import dataclass
 
 Problem = Literal["", "unknown_tool", "no_arguments", "malformed", "truncated"]
 """Why the markup of a call is no call: it names no tool that is offered, it has no arguments where the

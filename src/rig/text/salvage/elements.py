@@ -6,9 +6,9 @@ too. A value ends at a closing tag behind which the call goes on or ends.
 
 import re
 from collections.abc import Set
-from dataclasses import dataclass
 from typing import Final
 
+from rig.late_dataclass import dataclass
 from rig.text.coerce import coerce_text
 from rig.text.duplicate_keys import DuplicateKind
 from rig.text.salvage.blocks import Block, undecided

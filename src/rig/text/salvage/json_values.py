@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from rig.late_dataclass import dataclass
 from rig.text.duplicate_keys import DUPLICATE_KEY, duplicate_keys
 from rig.text.json_builder import build_json
 from rig.text.json_loose import scan_loose

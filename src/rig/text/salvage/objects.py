@@ -1,9 +1,10 @@
 """Objects that say a call, whatever they name its parts. No I/O."""
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, cast
 
+from rig.late_dataclass import dataclass
 from rig.text.arguments import read_arguments
 from rig.text.duplicate_keys import DUPLICATE_KEY, DuplicateKind, duplicate_keys
 from rig.text.json_builder import build_json

@@ -7,9 +7,10 @@ tokens are checked first, so that the parser is never given what makes it warn o
 import ast
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Literal, cast
 
+from rig.late_dataclass import dataclass
 from rig.text.salvage.blocks import Block
 from rig.text.salvage.calls import Problem, SalvagedCall
 from rig.text.salvage.objects import Found, Setting, named_call, positional_call

@@ -1,9 +1,9 @@
 """What a text shows instead of doing: code blocks, quotes, examples. No I/O."""
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
+from rig.late_dataclass import dataclass
 from rig.text.salvage.bare_json import begins_call
 from rig.text.salvage.blocks import Block, Dialect
 from rig.text.salvage.cues import is_explained, is_intended, is_introduced

@@ -8,8 +8,10 @@ it makes the call a part of something else. Only what is left open has to be kno
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
+
+from rig.late_dataclass import dataclass
 
 MAX_OPEN: Final = 1 << 10
 """Things open inside each other that are kept; what is opened further in is not looked at."""

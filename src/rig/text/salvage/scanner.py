@@ -1,9 +1,9 @@
 """The calls in a text without thoughts, from left to right. No I/O."""
 
 import re
-from dataclasses import dataclass
 from typing import Final, cast
 
+from rig.late_dataclass import dataclass
 from rig.text.json_builder import build_json
 from rig.text.salvage.blocks import Block
 from rig.text.salvage.calls import Problem, SalvagedCall

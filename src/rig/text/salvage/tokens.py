@@ -1,8 +1,8 @@
 """Calls whose name and arguments stand between tokens of their own: DeepSeek, Kimi K2. No I/O."""
 
 import re
-from dataclasses import dataclass
 
+from rig.late_dataclass import dataclass
 from rig.text.salvage.blocks import Block, undecided
 from rig.text.salvage.json_values import read_value
 from rig.text.salvage.objects import Setting, named_call, with_repairs

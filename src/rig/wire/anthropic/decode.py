@@ -5,10 +5,11 @@ place decides what leaked reasoning, odd calls and empty replies are worth.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Literal
 
 from rig.errors import ProtocolError
+from rig.late_dataclass import dataclass
 from rig.messages import SignedThought, as_array, as_object
 from rig.model import Reply
 from rig.text.salvage import OfferedTool
