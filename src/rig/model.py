@@ -175,7 +175,7 @@ def _read(messages: object) -> Sequence[Message]:
 
 def _are_read(messages: object) -> bool:
     """Whether it is a tuple that holds messages and nothing else: the very one stays in the request."""
-    return isinstance(messages, tuple) and {*map(type, messages)} == _MESSAGES  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] whatever it holds
+    return isinstance(messages, tuple) and {*map(type, messages)} == _MESSAGES  # pyright: ignore[reportUnknownArgumentType] whatever it holds
 
 
 _MESSAGES: Final = {Message}

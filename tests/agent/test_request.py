@@ -13,6 +13,7 @@ from rig.agent.request import (
     DEFAULT_ITERATIONS,
     MAX_ITERATIONS,
     RunRequest,
+    request_of,
 )
 from rig.agent.toolbox import Toolbox
 from rig.agent.tools import Tool
@@ -169,3 +170,11 @@ def test_what_tools_are_handed_is_not_shown() -> None:
     made = request(deps={"password": "hunter2"})
     assert "hunter2" not in repr(made)
     assert made.deps == {"password": "hunter2"}
+
+
+@pytest.mark.parametrize("fields", GOOD.values(), ids=GOOD.keys())
+def test_a_request_made_of_its_fields_at_once_is_the_same(fields: dict[str, Any]) -> None:
+    given = {"max_tokens": 10, **fields}
+    prompt = given.pop("prompt", "a")
+    assert request_of(prompt, given) == replace(request_of(prompt, given))
+    assert request_of(prompt, given) == RunRequest(prompt, **given)

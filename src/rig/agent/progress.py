@@ -57,7 +57,7 @@ class Progress:
         self.request = request
         self.tools = toolbox_of(request)
         self.state = first_state(request)
-        self.purse = _purse(request.budget)
+        self.purse = None if request.budget is None else _purse(request.budget)
         self.observed = told is not None or request.on_event is not None
         self.running: list[ToolCall] = []
         self.shown: list[str] = []
@@ -118,9 +118,7 @@ class Progress:
         return result if self.purse is None else replace(result, spent=self.purse.spent)
 
 
-def _purse(budget: "Budget | SharedBudget | None") -> "SharedBudget | None":
-    if budget is None:
-        return None
+def _purse(budget: "Budget | SharedBudget") -> "SharedBudget":
     from rig.agent.ledger import SharedBudget  # noqa: PLC0415 of the runs that have one
 
     if isinstance(budget, SharedBudget):

@@ -46,6 +46,7 @@ from rig.errors import (
 from rig.events import RunResult, Termination, ToolOutcome
 from rig.messages import Message, ToolCall, Usage
 from rig.model import Reply
+from rig.text.repetition import Repetition
 
 if TYPE_CHECKING:  # loaded for typed answers
     from rig.agent.output import Rejected
@@ -104,7 +105,8 @@ def next_step(state: RunState, reply: Reply, *, tokens: int = 0, cost: float = 0
         tokens: what the round took, in tokens.
         cost: what it cost.
     """
-    reply = _without_loop(reply)
+    if reply.repetition is not None:
+        reply = _without_loop(reply, reply.repetition)
     state = _after_reply(state, reply, tokens, cost)
     return _plainly(state, reply) or _by_rules(state, reply)
 
@@ -481,15 +483,13 @@ def _after_reply(state: RunState, reply: Reply, tokens: int, cost: float) -> Run
     )
 
 
-def _without_loop(reply: Reply) -> Reply:
+def _without_loop(reply: Reply, loop: Repetition) -> Reply:
     """A reply that was cut for a loop without the loop, which would teach it, and without calls."""
-    if reply.repetition is None:
-        return reply
     text, reasoning = reply.text, reply.reasoning
-    if reply.repetition.where == "content":
-        text = reply.repetition.trimmed(text)
-    elif reply.repetition.where == "reasoning":
-        reasoning = reply.repetition.trimmed(reasoning)
+    if loop.where == "content":
+        text = loop.trimmed(text)
+    elif loop.where == "reasoning":
+        reasoning = loop.trimmed(reasoning)
     return replace(reply, text=text.strip(), reasoning=reasoning, tool_calls=())
 
 

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from rig.agent.request import Prompt, RunRequest
+from rig.agent.request import Prompt, RunRequest, request_of
 from rig.agent.run import Run
 from rig.agent.run_stream import stream_run
 from rig.agent.toolbox import validate_tools
@@ -41,8 +41,7 @@ def run_request(
     if isinstance(prompt, RunRequest):
         _check_alone(given)
         return replace(prompt, model=model.named_model(prompt.model))
-    fields = dict(given)
-    fields["model"] = model.named_model(fields.get("model"))
+    fields = {**given, "model": model.named_model(given.get("model"))}
     if not fields.get("max_tokens"):
         fields["max_tokens"] = model.default_max_tokens(fields["model"]) or given.get("max_tokens")
     if fields["max_tokens"] is None:
@@ -50,7 +49,7 @@ def run_request(
     given_skills, preload = fields.pop("skills", ()), fields.pop("preload", ())
     if given_skills != () or preload != ():
         fields |= _with_skills(given_skills, preload, fields.get("tools", ()))
-    return RunRequest(prompt, **fields)
+    return request_of(prompt, fields)
 
 
 def _with_skills(given: Any, preload: Any, tools: Any) -> dict[str, object]:  # noqa: ANN401 checked here
