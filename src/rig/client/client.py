@@ -13,7 +13,7 @@ from collections.abc import (
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from functools import cache, cached_property, partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 
 from rig.client import settings
 from rig.client.per_loop import PerLoop
@@ -175,10 +175,16 @@ class Client(RunMixin):
         started = now()
         retries: Retries | None = None
         failure: RigError  # kept, and told of where no other exception is being handled
-        while True:  # bounded by the policy; no function calls the attempt: each is an object of every request under way
+        while (
+            True
+        ):  # bounded by the policy; each function between here and the exchange would wait with it
             try:
                 if self._slots is None:
-                    response = _success(await self._post(sendable))
+                    response = await self._http.post(
+                        sendable.wire.path, sendable.body, sendable.headers
+                    )
+                    if response.status >= 300:
+                        _refuse(response)
                 else:
                     until = _until(self._retry, started)
                     send = partial(self._post, sendable)
@@ -647,7 +653,9 @@ class Client(RunMixin):
         else:
             async with self._slot(options, until):
                 response = await send()
-        return _success(response)
+        if response.status >= 300:
+            _refuse(response)
+        return response
 
 
 def _chosen(dialect: str | Dialect | None) -> Dialect | None:
@@ -685,16 +693,14 @@ def _streaming() -> _Streaming:
     return _Streaming(RAW_FACTOR, ClientReplyStream, LoopWatch)
 
 
-def _success(response: Response) -> Response:
-    """The response.
+def _refuse(response: Response) -> NoReturn:
+    """What becomes of an answer that is no success.
 
     Raises:
-        RigError: it is none, as its error.
+        RigError: its error.
     """
-    if response.status >= 300:
-        error = _fault(response.status, response.headers, response.body)
-        raise error
-    return response
+    error = _fault(response.status, response.headers, response.body)
+    raise error
 
 
 def _fault(status: int, headers: Mapping[str, str], body: bytes) -> RigError:

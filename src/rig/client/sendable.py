@@ -22,17 +22,14 @@ class Sendable(NamedTuple):
         wire: the API it is sent over.
         body: written once for all attempts.
         headers: its own.
+        offered: what the model may call in answer, as salvaging asks for it.
     """
 
     request: ChatRequest
     wire: Wire
     body: bytes
     headers: Pairs
-
-    @property
-    def offered(self) -> tuple[OfferedTool, ...]:
-        """What the model may call in answer, as salvaging asks for it."""
-        return offered(self.request)
+    offered: tuple[OfferedTool, ...]
 
 
 def sendable(
@@ -57,4 +54,4 @@ def sendable(
     body = wire.encode(request, stream=stream, dialect=dialect)
     if request.options.trace_id is not None:
         headers = (*headers, *request_headers(request).items())
-    return Sendable(request, wire, body, headers)
+    return Sendable(request, wire, body, headers, offered(request))

@@ -57,21 +57,26 @@ def encode_chat(request: ChatRequest, *, stream: bool = False, dialect: Dialect 
         InvalidRequestError: the request can't be sent as it stands, or the server can't be told of
             an option; the sentence says what to change.
     """
-    options = request.options
+    options, model = request.options, request.model
     given = read_options(options, dialect)
-    opening = _opening(_checked_model(request.model))
-    fields = {dialect.max_tokens_field or opening.limit: request.max_tokens, **given}
+    if not isinstance(model, str):  # pyright: ignore[reportUnnecessaryIsInstance] callers without a type checker
+        raise InvalidRequestError(_NO_MODEL, reason="model")
+    opening = _opening(model)
+    limit = dialect.max_tokens_field or opening.limit
     tools = sent_tools(request.tools)
-    offered = b""
-    if tools.names and read_choice(options, tools.names, dialect).offers:
-        if "tools" not in options.extra_body:
-            offered = tools.field
-        fields |= tool_option_fields(options, tools.names, dialect)
-    if stream:
-        fields["stream"] = True
-        if dialect.stream_usage:
-            fields["stream_options"] = {"include_usage": True}
-    rest = to_body(merge_extra(fields, options.extra_body))
+    offered = tools.field
+    says_of_tools = options.tool_choice is not None or options.parallel_tool_calls is not None
+    if given or stream or says_of_tools or options.extra_body:
+        fields = {limit: request.max_tokens, **given}
+        if offered:
+            offers = read_choice(options, tools.names, dialect).offers
+            fields |= tool_option_fields(options, tools.names, dialect) if offers else {}
+            offered = offered if offers and "tools" not in options.extra_body else b""
+        if stream:
+            fields |= _STREAMED if dialect.stream_usage else {"stream": True}
+        rest = to_body(merge_extra(fields, options.extra_body))
+    else:
+        rest = _limited(limit, request.max_tokens)
     turns = _written_messages(request.messages, dialect.system_role)
     turns[0] = opening.start + turns[0]
     between = b"" if rest == b"{}" else b","
@@ -79,15 +84,13 @@ def encode_chat(request: ChatRequest, *, stream: bool = False, dialect: Dialect 
     return b",".join(turns)
 
 
-def _checked_model(model: object) -> str:
-    """The model's name.
+_STREAMED: Final = {"stream": True, "stream_options": {"include_usage": True}}
 
-    Raises:
-        InvalidRequestError: there is none.
-    """
-    if not isinstance(model, str):
-        raise InvalidRequestError(_NO_MODEL, reason="model")
-    return model
+
+@lru_cache(maxsize=64)
+def _limited(field: str, max_tokens: int) -> bytes:
+    """What a request says that says nothing but its limit: most do."""
+    return to_body({field: max_tokens})
 
 
 class _Opening(NamedTuple):
@@ -126,7 +129,7 @@ def _written_messages(messages: Sequence[Message], system_role: str) -> list[byt
         try:
             written.append(_kept_message(message))
         except AttributeError:  # it was never sent
-            if not _has_ids(message):
+            if (message.tool_calls or message.role == "tool") and not _has_ids(message):
                 messages = with_ids(messages)
                 written = [to_body(encode_message(turn)) for turn in messages]
                 break
