@@ -5,10 +5,10 @@ httpx raises is mapped by `foreign` and raised where no exception is being handl
 is open while a caller's code runs.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self, cast
 
 import anyio
 import anyio.lowlevel
@@ -18,12 +18,13 @@ from rig.late_dataclass import dataclass
 from rig.transport.limits import ACCEPT_ENCODING, BodyDecoder
 from rig.transport.request import header_pairs
 from rig.transport.routes import Endpoint, Headers, Route
-from rig.transport.sockets import now
+from rig.transport.sockets import clock, now
 from rig.transport.timeouts import Deadline, Timeouts
 from rig.version import VERSION
 
 if TYPE_CHECKING:  # loaded with the first answer
     from rig.transport.body import Answer
+    from rig.transport.pool import PoolAnswer
 
 __all__ = ["HTTP", "AsyncHTTPClient", "Response", "StreamResponse", "Timeouts"]
 
@@ -77,11 +78,13 @@ class StreamResponse:
 
     __slots__ = (
         "_answer",
+        "_clock",
         "_deadline",
         "_decoder",
         "_first",
         "_max_body_bytes",
         "_max_bytes",
+        "_read_on",
         "_undecoded",
         "headers",
         "since",
@@ -105,6 +108,8 @@ class StreamResponse:
         self._decoder: BodyDecoder | None = None
         self._undecoded: bytes = b""
         self._first = True
+        self._clock = clock()
+        self._read_on: Callable[[BodyDecoder], Coroutine[Any, Any, bytes | None]] | None = None
         self.since = 0.0
 
     def aiter(self) -> AsyncIterator[bytes]:
@@ -127,12 +132,22 @@ class StreamResponse:
             raise StopAsyncIteration
         return data
 
-    async def next_data(self) -> bytes | None:
+    def next_data(self) -> Coroutine[Any, Any, bytes | None]:
         """What iterating gives next, None at the end.
+
+        Once the first bytes have come over a connection of rig's own, and there is nothing to decode, that
+        is its coroutine itself: each more is begun and woken for every token of a slow model.
 
         Raises:
             RigError: as `aiter`.
         """
+        if self._read_on is None or self._decoder is None:
+            return self._next_data()
+        self.since = self._clock()
+        self._deadline.read_on(self.since)
+        return self._read_on(self._decoder)
+
+    async def _next_data(self) -> bytes | None:
         decoder = self._decoder
         if decoder is None:
             decoder = self._decoder = BodyDecoder(self._answer.encoding, self._max_bytes)
@@ -141,11 +156,13 @@ class StreamResponse:
             if self._undecoded:
                 raw = await self._undecoded_rest()
             else:
-                self.since = now()
+                self.since = self._clock()
                 if not self._first:
                     self._deadline.read_on(self.since)
                 raw = await (self._answer.read() if self._answer.minds_deadline else self._read())
                 self._first = False
+                if decoder.identity and self._answer.minds_deadline:
+                    self._read_on = cast("PoolAnswer", self._answer).exchange.read_data
             if raw is None:
                 decoder.finish()
                 return None

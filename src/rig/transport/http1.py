@@ -344,6 +344,27 @@ class ResponseReader:
             events.append(_END)
         return events
 
+    def one_chunk(self, data: bytes) -> bytes | None:
+        """Read bytes that are exactly one chunk: nearly each read of a slow stream.
+
+        Args:
+            data: bytes as they came from the socket.
+
+        Returns:
+            The data of the chunk, which is all that `feed` would have returned; None where only `feed` can
+            tell. Nothing was read then.
+        """
+        if self._step is not ResponseReader._read_chunks or self._held:
+            return None
+        plain = _PLAIN_SIZE.match(data)
+        if plain is None:
+            return None
+        start = plain.end()
+        stop = len(data) - 2
+        if start + int(plain[1], 16) != stop or stop == start or data[stop:] != _CRLF:
+            return None
+        return data[start:stop]
+
     def eof(self) -> list[Event]:
         """Tell that the peer closed the connection.
 

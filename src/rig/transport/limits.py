@@ -109,7 +109,9 @@ class BodyDecoder:
             ProtocolError: the data is corrupt (reason corrupt_encoding).
         """
         if self.identity:
-            self._count(len(raw))
+            self._decoded += len(raw)
+            if self._decoded > self._max_bytes:
+                self._count(0)
             return raw
         self._count(0)  # once too large, always too large
         self._raw += len(raw)

@@ -32,6 +32,7 @@ import anyio.to_thread
 from rig.errors import InvalidRequestError, RequestTimeoutError, StreamCutError, UpstreamError
 from rig.transport.body import JoinedHeaders
 from rig.transport.http1 import Data, End, Event, Head, ResponseReader, read_plain
+from rig.transport.limits import BodyDecoder
 from rig.transport.origin import Origin
 from rig.transport.request import RequestHead, chunk
 from rig.transport.sockets import Connection, connect, now
@@ -425,30 +426,37 @@ class Exchange:
             self._pending.clear()
         return head
 
-    async def read_data(self) -> bytes | None:
+    async def read_data(self, decoder: BodyDecoder | None = None) -> bytes | None:
         """More of the body, None at its end; the connection is closed when reading fails.
 
         It is one coroutine, because each more is begun and woken for every token of a slow model.
 
+        Args:
+            decoder: what the bytes are to pass, of a body without a coding; None for none.
+
         Raises:
+            ResponseTooLargeError: the decoder counted too many.
             StreamCutError: the connection broke.
             UpstreamError: it was closed on this side.
         """
         if self.whole is not None:
             whole, self.whole = self.whole, b""
-            return whole or None
+            return (decoder.feed(whole) if decoder is not None else whole) or None
+        reader = self._reader
         try:
             while True:
                 if self._pending:
                     event = self._pending.pop(0)
                     if isinstance(event, Data):
-                        return event.data
+                        return event.data if decoder is None else decoder.feed(event.data)
                 if self.over:
                     return None
                 until = self._until() if self.deadline is None else self.deadline.at
                 data = await self._connection.receive(RECEIVE_BYTES, until)
                 if data is None:
                     raise self._timed_out("idle")
+                if reader is not None and (piece := reader.one_chunk(data)) is not None:
+                    return piece if decoder is None else decoder.feed(piece)
                 self._pending = self._read(data)
                 self._end_if_complete()
         except UpstreamError as error:
@@ -557,14 +565,17 @@ class PoolAnswer:
     Args:
         exchange: reads it.
         head: its head.
+
+    Attributes:
+        exchange: the same, for who reads a whole stream.
     """
 
-    __slots__ = ("_exchange", "headers", "status")
+    __slots__ = ("exchange", "headers", "status")
 
     minds_deadline = True
 
     def __init__(self, exchange: Exchange, head: Head) -> None:
-        self._exchange = exchange
+        self.exchange = exchange
         self.status = head.status
         self.headers = JoinedHeaders(head.headers)
 
@@ -576,12 +587,12 @@ class PoolAnswer:
     @property
     def whole(self) -> bytes | None:
         """The body where all of it has come with the head, as it is encoded; None where it is to be read."""
-        return self._exchange.whole
+        return self.exchange.whole
 
     def read(self) -> Coroutine[Any, Any, bytes | None]:
         """The next bytes, None at the end."""
-        return self._exchange.read_data()
+        return self.exchange.read_data()
 
     async def close(self) -> None:
         """Close the connection if anything is left of the body; never awaits."""
-        self._exchange.close()
+        self.exchange.close()

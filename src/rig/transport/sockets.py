@@ -19,7 +19,7 @@ import ssl
 import sys
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import Context
 from itertools import chain, zip_longest
@@ -207,6 +207,11 @@ def now() -> float:
     return loop.time()
 
 
+def clock() -> Callable[[], float]:
+    """What `now` asks, for whoever asks the loop it is called on again and again: a third of the calls."""
+    return asyncio.get_running_loop().time if _on_asyncio() else anyio.current_time
+
+
 def _cancel_requests() -> int | None:
     """What `rig.cancellation` wants to know; no task of asyncio's runs where trio does, also as its guest."""
     try:
@@ -345,6 +350,7 @@ class _LoopConnection(asyncio.Protocol, Connection):
         self._reader: asyncio.Future[None] | None = None
         self._writer: asyncio.Future[None] | None = None
         self._alarm: asyncio.TimerHandle | None = None
+        self._alarm_at = math.inf
         self._until = math.inf
         self._reading_paused = False
         self._writing_paused = False
@@ -417,9 +423,10 @@ class _LoopConnection(asyncio.Protocol, Connection):
         if self._size > max_bytes:
             # Only a flood gets here: give other tasks, timers and cancellation their turn.
             await asyncio.sleep(0)
-        if self._chunks and self._loop.time() >= until:
+        chunks = self._chunks
+        if chunks and self._loop.time() >= until:
             return None  # of a flood that is taken slowly, some has always come
-        while not self._chunks:
+        while not chunks:
             if self._fault:
                 raise _failure(self._fault)
             if self._eof or self._closed:
@@ -427,25 +434,32 @@ class _LoopConnection(asyncio.Protocol, Connection):
             if until < math.inf and self._loop.time() >= until:
                 return None
             self._until = until
-            if self._alarm is None or self._alarm.when() > until:
+            if until < self._alarm_at:
                 self._set_alarm()
             self._reader = self._loop.create_future()
             try:
                 await self._reader
             finally:
                 self._reader = None
-        return self._take(max_bytes)
+        data = chunks[0]
+        if len(data) != self._size or len(data) > max_bytes or self._reading_paused:
+            return self._take(max_bytes)
+        chunks.clear()
+        self._size = 0
+        return data
 
     def _set_alarm(self) -> None:
         """See to it that a wait ends. A timer is set anew only when it has fired, or is too late."""
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
+        self._alarm_at = self._until
         if self._until < math.inf:
             self._alarm = self._loop.call_at(self._until, self._ring, context=_NOBODYS)
 
     def _ring(self) -> None:
         self._alarm = None
+        self._alarm_at = math.inf
         if self._reader is not None:
             if self._loop.time() >= self._until:
                 self._wake()
@@ -498,7 +512,10 @@ class _LoopConnection(asyncio.Protocol, Connection):
         ):
             self._reading_paused = True
             self._transport.pause_reading()
-        self._wake()
+        if self._writer is not None:
+            self._wake()
+        elif (reader := self._reader) is not None and not reader.done():
+            reader.set_result(None)
 
     def eof_received(self) -> None:
         self._eof = True
