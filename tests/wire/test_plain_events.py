@@ -127,6 +127,9 @@ class OneByOne(StreamAssembler):
     def feed_plain(self, block: bytes) -> None:
         return None
 
+    def feed_one(self, block: bytes) -> None:
+        return None
+
 
 def outcome(chat: ChatStream) -> object:
     try:
@@ -135,12 +138,17 @@ def outcome(chat: ChatStream) -> object:
         return type(error), error.reason, error.text, error.tool_calls
 
 
+def deltas_of(chat: ChatStream, piece: bytes) -> list[Delta]:
+    one = chat.feed_one(piece)
+    return chat.feed(piece) if one is None else [one]
+
+
 def told(pieces: list[bytes], **settings: Any) -> object:
     chat = ChatStream(**settings)
     assembler = chat.assembler
     heard: list[object] = []
     for piece in pieces:
-        deltas: list[Delta] = chat.feed(piece)
+        deltas = deltas_of(chat, piece)
         facts = chat.untold, chat.complete, chat.ended, assembler.blank, assembler.skipped
         heard.append((deltas, facts, assembler.take_held()))
     return heard, outcome(chat)

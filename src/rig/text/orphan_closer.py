@@ -1,5 +1,7 @@
 """A closing tag left at the head of a text whose reasoning came in a field of its own. No I/O."""
 
+from collections.abc import Sequence
+
 from rig.text.pieces import Piece, Pieces
 from rig.text.reasoning_tags import match_tag, unfinished_from
 
@@ -27,6 +29,36 @@ class OrphanCloserFilter:
             self._head = None
         self._pieces.show(chunk)
         return self._pieces.take()
+
+    @property
+    def is_plain(self) -> bool:
+        """True when all that comes is shown as it is: behind the head."""
+        return self._head is None
+
+    def pass_plain(self, chunk: str) -> str | None:
+        """As `ReasoningFilter.pass_plain`.
+
+        Args:
+            chunk: any part of the reply.
+        """
+        return self.pass_word(chunk) if self._head is None else None
+
+    def pass_word(self, chunk: str) -> str:
+        """As `ReasoningFilter.pass_word`.
+
+        Args:
+            chunk: any part of the reply, while `is_plain` is true.
+        """
+        return self._pieces.pass_text(chunk)
+
+    def pass_plain_all(self, chunks: Sequence[str], whole: str) -> list[str] | None:  # noqa: ARG002 as there
+        """As `ReasoningFilter.pass_plain_all`.
+
+        Args:
+            chunks: consecutive parts of the reply.
+            whole: the same, joined.
+        """
+        return None if self._head is not None else self._pieces.pass_texts(chunks)
 
     def close(self) -> list[Piece]:
         """End the reply and return what had been held back."""

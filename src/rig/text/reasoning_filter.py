@@ -71,6 +71,16 @@ class ReasoningFilter:
         return self._state in {"thought", "assumed"}
 
     @property
+    def is_plain(self) -> bool:
+        """True when text that holds no part of a tag is shown as it is, and leaves that so."""
+        return (
+            self._state == "text"
+            and not self._carry
+            and self._head is None
+            and self._joined.is_plain
+        )
+
+    @property
     def scanned(self) -> int:
         """Characters examined so far, counted again where they had to be held back."""
         return self._scanned + self._joined.scanned
@@ -103,8 +113,16 @@ class ReasoningFilter:
             The text that `feed` would have given as one piece, "" for none. None when only `feed` can
             tell what the chunk is; nothing was added then.
         """
-        if not self._passes(chunk):
+        if may_hold_tag(chunk) or not self.is_plain:
             return None
+        return self.pass_word(chunk)
+
+    def pass_word(self, chunk: str) -> str:
+        """As `pass_plain`, for who knows already that the chunk is plain.
+
+        Args:
+            chunk: any part of the reply without a character of `TAG_START`, while `is_plain` is true.
+        """
         self._scanned += len(chunk)
         return self._pieces.pass_text(chunk)
 
@@ -119,20 +137,10 @@ class ReasoningFilter:
             The texts `pass_plain` would have given for them, empty ones left out. None when one of them
             is not plain; nothing was added then.
         """
-        if not self._passes(whole):
+        if may_hold_tag(whole) or not self.is_plain:
             return None
         self._scanned += len(whole)
         return self._pieces.pass_texts(chunks)
-
-    def _passes(self, text: str) -> bool:
-        """Whether text is nothing but text in the middle of text."""
-        return (
-            self._state == "text"
-            and not self._carry
-            and self._head is None
-            and not may_hold_tag(text)
-            and self._joined.is_plain
-        )
 
     def close(self) -> list[Piece]:
         """End the reply and return what had been held back. Feeding again is an error.

@@ -62,28 +62,27 @@ def strip_stop_token(text: str) -> str:
 
 
 class StopTokenFilter:
-    """The stream's form of `strip_stop_token`: holds back an end that may be a stop token."""
+    """The stream's form of `strip_stop_token`: holds back an end that may be a stop token.
+
+    Attributes:
+        held: what is held back. While that is nothing, text without a `<` passes as it is.
+    """
 
     def __init__(self) -> None:
-        self._held = ""
-
-    @property
-    def holding(self) -> bool:
-        """True while anything is held back."""
-        return bool(self._held)
+        self.held = ""
 
     def feed(self, chunk: str) -> str:
         """Add text and return what is certain not to be a stop token at the end."""
-        if not self._held and _START not in chunk:
+        if not self.held and _START not in chunk:
             return chunk
-        buffer = self._held + chunk
+        buffer = self.held + chunk
         keep = _unfinished_from(buffer)
-        self._held = buffer[keep:]
+        self.held = buffer[keep:]
         return buffer[:keep]
 
     def close(self) -> str:
         """End the reply and return what had been held back, unless it is a stop token."""
-        held, self._held = self._held, ""
+        held, self.held = self.held, ""
         return "" if held.strip().lower() in _TOKENS else held
 
 

@@ -103,6 +103,7 @@ class ChatStream:
         )
         self._decode = decode
         self._kind: Literal["events", "body"] | None = None
+        self._between = False  # two events of a stream, of which nothing is held
         self._held = bytearray()
         self._odd_head = b""
         self._broken = False
@@ -141,7 +142,32 @@ class ChatStream:
             return []
         if self._kind != "events":
             chunk = self._begin(chunk)
-        return self._events(chunk) if self._kind == "events" else []
+        deltas = self._events(chunk) if self._kind == "events" else []
+        self._between = self._parser.between and not self._broken
+        return deltas
+
+    def feed_one(self, chunk: bytes) -> Delta | None:
+        """Add a read that is one event like the last one, but for a word: nearly each read of a slow model.
+
+        Args:
+            chunk: the next bytes of the body, as for `feed`.
+
+        Returns:
+            The delta that is all `feed` would have returned; None where only `feed` can tell. Nothing was
+            added then.
+        """
+        raw_bytes, parser = self.raw_bytes + len(chunk), self._parser
+        if (
+            not self._between
+            or raw_bytes > self._max_raw_bytes
+            or len(chunk) > parser.max_event_bytes
+        ):
+            return None
+        delta = self._assembler.feed_one(chunk)
+        if delta is not None:
+            self.raw_bytes = raw_bytes
+            parser.work += len(chunk)
+        return delta
 
     def close(self) -> list[Delta]:
         """End the body: it arrived whole, or broke after the reply was complete.
@@ -154,6 +180,7 @@ class ChatStream:
             StreamCutError: the stream ended before the model had finished; what came is on the error.
             ProtocolError: the body is neither a stream of a chat completion nor one in whole.
         """
+        self._between = False
         if self._kind is None:
             self._decide(final=True)
         deltas: list[Delta] = []

@@ -33,6 +33,8 @@ _PROOF: Final = "rig's own"
 _PROOF_BYTES: Final = _PROOF.encode()
 # Insides of JSON strings, one a line. Possessive: nothing is ever tried twice.
 _INSIDES: Final = re.compile(rb'(?:[^"\\\x00-\x09\x0b-\x1f]++|\\[^\x00-\x1f])*+')
+# The inside of one JSON string in which every character stands for itself.
+_WORD: Final = re.compile(rb'[^"\\\x00-\x1f]++')
 _FIELD: Final = b"data: "
 _END: Final = b"\n\n"
 
@@ -42,10 +44,12 @@ class PlainEvents:
 
     Attributes:
         field: the field of a delta that holds it, one of `TEXT_FIELDS`.
+        around: bytes of an event beside its text.
     """
 
     def __init__(self) -> None:
         self.field = ""
+        self.around = 0
         self._before = b""
         self._after = b""
         self._between = b""
@@ -77,6 +81,30 @@ class PlainEvents:
             self._before = _FIELD + before
             self._after = after + _END
             self._between = self._after + self._before
+            self.around = len(self._between)
+
+    def text(self, block: bytes) -> str | None:
+        """The text of one event, as `texts` would return it.
+
+        Args:
+            block: bytes of a stream between two events of which nothing is held.
+
+        Returns:
+            Its text, each byte of which stood in the event; None where it is more than one event, an odd one,
+            or its text is empty or has an escape: ask `texts`.
+        """
+        before, after = self._before, self._after
+        if not before or not (block.startswith(before) and block.endswith(after)):
+            return None
+        piece = block[len(before) : -len(after)]  # nothing where both share bytes
+        if _WORD.fullmatch(piece) is None:
+            return None
+        try:
+            text = piece.decode()
+        except UnicodeDecodeError:
+            return None
+        self._lessons = 0
+        return text
 
     def texts(self, block: bytes) -> list[str] | None:
         """The texts of events, in order.

@@ -55,6 +55,11 @@ class SSEParser:
         self._after_cr = False
         self._begun = False
 
+    @property
+    def between(self) -> bool:
+        """Whether the next byte begins an event, which is not the first."""
+        return self._begun and not (self._held or self._after_cr or self.fault)
+
     def feed(self, chunk: bytes) -> list[Event]:
         """Add bytes and return the events they complete.
 

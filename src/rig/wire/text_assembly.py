@@ -11,6 +11,7 @@ from rig.model import Delta
 from rig.text.orphan_closer import OrphanCloserFilter
 from rig.text.pieces import Piece, Trimmed
 from rig.text.reasoning_filter import ReasoningFilter
+from rig.text.reasoning_tags import may_hold_tag
 from rig.text.salvage import OfferedTool
 from rig.text.stop_tokens import StopTokenFilter
 from rig.wire.text_delta import text_delta, thought_delta
@@ -55,6 +56,7 @@ class TextAssembler:
         self._leaks: ReasoningFilter | None = ReasoningFilter(thinking=thinking)
         self._filter: ReasoningFilter | OrphanCloserFilter = self._leaks
         self._end = StopTokenFilter()
+        self._settled = False  # see `_settles`; no word changes that
         self._shown: list[str] = []
         self._told: list[str] = []
         self._held = ""
@@ -86,17 +88,53 @@ class TextAssembler:
             text: the fragment, not empty.
             deltas: what is new is appended here.
         """
+        self._settled = False
         self.size += len(text) if text.isascii() else byte_size(text)
         self._content.append(text)
         self.blank = blank_end(text, self.blank) if text[-1].isspace() else 0
         if self._gate is not None:
             self._pass(text, self._gate, deltas)
             return
-        shown = self._leaks.pass_plain(text) if self._leaks is not None else None
+        shown = self._filter.pass_plain(text)
         if shown is None:
             self._show(self._filter.feed(text), deltas)
         elif shown:
             self._show_text(self._end.feed(shown), deltas)
+
+    def add_word(self, text: str, size: int) -> Delta | None:
+        """Add a fragment of the content that is a word in the middle of text: nearly each one.
+
+        No filter has anything to hold, and nothing to look at but the text's own characters.
+
+        Args:
+            text: the fragment, not empty.
+            size: its bytes.
+
+        Returns:
+            The delta that is all `add_text` would have told; None where only that can tell. Nothing was
+            added then.
+        """
+        if (
+            not (self._settled or self._settles())
+            or text[-2:].isspace()
+            or may_hold_tag(text)
+            or (self._gate is not None and not self._gate.passes_word(text))
+        ):
+            return None
+        self.size += size
+        self._content.append(text)
+        self.blank = 1 if text[-1].isspace() else 0
+        shown = self._filter.pass_word(text)
+        self._shown.append(shown)
+        return text_delta(shown)
+
+    def _settles(self) -> bool:
+        """Whether nothing is held back that a word could end, or be held back with."""
+        gate = self._thought_gate
+        self._settled = (
+            self._filter.is_plain and not self._end.held and (gate is None or not gate.holding)
+        )
+        return self._settled
 
     def add_texts(self, texts: list[str], deltas: list[Delta]) -> None:
         """Add fragments of the content that came together.
@@ -127,12 +165,10 @@ class TextAssembler:
             What is to be shown of them; None when they have to be looked at one by one.
         """
         gate = self._gate
-        if self._leaks is None or self._end.holding:
-            return None
         whole = "".join(texts)
-        if gate is not None and not gate.passes_all(whole):
+        if self._end.held or "<" in whole or (gate is not None and not gate.passes_all(whole)):
             return None
-        shown = self._leaks.pass_plain_all(texts, whole)
+        shown = self._filter.pass_plain_all(texts, whole)
         if shown is not None and whole:
             self.size += byte_size(whole)
             self._content.append(whole)
@@ -155,6 +191,7 @@ class TextAssembler:
             source: the field it came in, or `PARTS`.
             deltas: what is new is appended here.
         """
+        self._settled = False
         self.size += byte_size(text)
         self._thoughts.append(text)
         self.blank_thought = blank_end(text, self.blank_thought) if text[-1].isspace() else 0
@@ -163,6 +200,32 @@ class TextAssembler:
             if self._leaks is not None:
                 self._separate(deltas)
             self._tell(ready, deltas)
+
+    def add_thinking(self, text: str, size: int) -> Delta | None:
+        """Add a fragment of that reasoning that is a word of it, and comes where the last one did.
+
+        Args:
+            text: the fragment, not empty.
+            size: its bytes.
+
+        Returns:
+            The delta that is all `add_thought` would have told; None where only that can tell. Nothing was
+            added then.
+        """
+        gate = self._thought_gate
+        if (
+            self._leaks is not None
+            or text[-2:].isspace()
+            or (gate is not None and not gate.passes_all(text))
+        ):
+            return None
+        self.size += size
+        self._thoughts.append(text)
+        self.blank_thought = 1 if text[-1].isspace() else 0
+        ready = self._thought.add(text)
+        if gate is not None:
+            self._told.append(ready)
+        return thought_delta(ready)
 
     def add_thoughts(self, texts: list[str], source: str, deltas: list[Delta]) -> None:
         """Add fragments of that reasoning that came together.
@@ -175,6 +238,7 @@ class TextAssembler:
         whole = "".join(texts)
         if not whole:
             return
+        self._settled = False
         self.size += byte_size(whole)
         self._thoughts.append(whole)
         self.blank_thought = blank_end(whole, self.blank_thought)
@@ -192,6 +256,7 @@ class TextAssembler:
 
     def close(self, deltas: list[Delta]) -> None:
         """Hand out what had been held back, but for what may be a call: nothing follows."""
+        self._settled = False
         if self._gate is not None:
             visible, self._held = self._gate.close()
             self._show(self._filter.feed(visible), deltas)
@@ -210,6 +275,7 @@ class TextAssembler:
             deltas: what is new is appended here.
             salvaged: there are calls that came as text.
         """
+        self._settled = False
         if self._held and not salvaged:
             self._read_held(deltas)
         if self._thought_gate is not None:

@@ -37,7 +37,11 @@ _NATIVE_STARTS: Final = re.compile(
     f"[{re.escape(''.join(sorted({prefix[0] for prefix in NATIVE_PREFIXES})))}]"
 )
 _NOT_IN_LINE: Final = re.compile(f"[{re.escape(_LINE_BEGINS)}]")
+_NO_WORD: Final = re.compile(f"{_MARK_CHARS.pattern}|{_NOT_IN_LINE.pattern}")
 _WIDE_GAP: Final = re.compile(rf"\s{{{CONTEXT_CHARS}}}")
+
+MAX_WORDS: Final = 64
+"""Words in a row that are let through before it is noted what stands before the next text."""
 
 Place = Literal["text", "thought", "assumed"]
 """Where the text let through so far ends: in the answer, in a thought, or in what is a thought only if
@@ -73,6 +77,7 @@ class SalvageGate:
         self._shown = shown
         self._begun = False
         self._context = ""
+        self._words: list[str] = []  # let through, and not in the context yet
         self._buffer = ""
         self._more: list[str] = []
         self._more_chars = 0
@@ -109,6 +114,7 @@ class SalvageGate:
         Yields:
             Text to show. What follows is looked at when this was dealt with.
         """
+        self._note_words()
         if not self._offer or self._passes(chunk):
             yield chunk
             return
@@ -136,6 +142,7 @@ class SalvageGate:
         Args:
             whole: the pieces, joined. Nothing is added: when it passed, tell `passed`.
         """
+        self._note_words()
         return not self._offer or (
             self._is_plain(whole)
             and _NOT_IN_LINE.search(whole) is None
@@ -147,6 +154,33 @@ class SalvageGate:
         if self._offer:
             self.work += len(text)
             self._remember(text)
+
+    def passes_word(self, word: str) -> bool:
+        """Let a piece through that `feed` would return as it is, in the middle of a line.
+
+        That is one search. What is noted of text that was let through is noted of many words at once: none
+        of them can end the line they stand in, so how they came makes no difference.
+
+        Args:
+            word: a piece that does not end in two blanks, and is not blank.
+
+        Returns:
+            False where only `feed` can tell. Nothing was added then.
+        """
+        if not self._offer:
+            return True
+        if not self._in_line or self._buffer or self._more or _NO_WORD.search(word) is not None:
+            return False
+        self._words.append(word)
+        if len(self._words) >= MAX_WORDS:
+            self._note_words()
+        return True
+
+    def _note_words(self) -> None:
+        if self._words:
+            words = "".join(self._words)
+            self._words.clear()
+            self.passed(words)
 
     def _passes(self, chunk: str) -> bool:
         """Let through at once what is in the middle of a line and has nothing any call begins with."""
@@ -308,6 +342,11 @@ class ThoughtGate:
     def __init__(self) -> None:
         self._held: list[str] = []
         self._tail = ""
+
+    @property
+    def holding(self) -> bool:
+        """Whether anything is held back."""
+        return bool(self._held or self._tail)
 
     def passes_all(self, whole: str) -> bool:
         """Whether text that comes in pieces, none of which ends in whitespace, passes piece by piece.
