@@ -525,10 +525,10 @@ class Slow:
         return None
 
 
-def slowly(*steps: bytes | float) -> ClientReplyStream:
+def slowly(*steps: bytes | float, chat: ChatStream | None = None) -> ClientReplyStream:
     return ClientReplyStream(
         cast("StreamResponse", Slow(*steps)),
-        ChatStream(),
+        chat or ChatStream(),
         LoopWatch(RepetitionGuard()),
         AsyncExitStack(),
         model="m",
@@ -581,6 +581,67 @@ async def test_the_pauses_of_a_reader_are_no_silence() -> None:
     async for _ in stream:
         await anyio.sleep(200)
     assert stream.reply().text == "ab"
+
+
+class Whole(ChatStream):
+    """Reads no event as one like the last."""
+
+    def feed_one(self, chunk: bytes) -> None:
+        return None
+
+
+ALONE = {
+    "words": [event({"content": word}) for word in ("a", " b", "c ", "d", " ", "e  ", "\n", "f")],
+    "a loop": [event({"content": BLOCK})] * 40,
+    "a loop of thoughts": [event({"reasoning_content": BLOCK})] * 40,
+    "a thought of the model's own": [
+        event({"content": word}) for word in ("a", "b", "</think>", "c", "d", "<think>", "e", "f")
+    ],
+    "thoughts and text": [
+        *(event({"reasoning_content": word}) for word in "abc"),
+        *(event({"content": word}) for word in "def"),
+    ],
+    "pings between words": [event({"content": "a"}), event({"content": "b"}), PING] * 3,
+    "blanks without end": [event({"content": "a"}), event({"content": "b"})]
+    + [event({"content": " " * 900})] * 10,
+    "a finish": [event({"content": word}) for word in "ab"] + [event({}, "stop")],
+    "a call": [event({"content": word}) for word in "ab"]
+    + [event({"tool_calls": [{"index": 0, "function": {"name": "f", "arguments": "{}"}}]})]
+    + [event({"content": word}) for word in "cd"],
+    "a fault": [event({"content": word}) for word in "ab"] + [encode_event({"error": "no"})],
+    "a cut": [event({"content": word}) for word in "ab"] + [b"data: "],
+}
+
+
+async def came_of(stream: ClientReplyStream) -> list[object]:
+    came: list[object] = []
+    try:
+        async for delta in stream:
+            came += [delta, stream.text]
+        came.append(timeless(stream.reply()))
+    except RigError as error:
+        came += [type(error), error.reason, error.text, error.tool_calls]
+    return came
+
+
+@pytest.mark.parametrize("anyio_backend", ["trio-autojump"], indirect=True)
+@pytest.mark.parametrize("end", [b"", FINISH], ids=["", "done"])
+@pytest.mark.parametrize("steps", ALONE.values(), ids=ALONE.keys())
+async def test_events_that_come_alone_tell_what_they_tell_read_in_full(
+    steps: list[bytes], end: bytes
+) -> None:
+    reads = [*steps, end] if end else steps
+    quick = await came_of(slowly(*reads))
+    assert quick == await came_of(slowly(*reads, chat=Whole()))
+
+
+@pytest.mark.parametrize("anyio_backend", ["trio-autojump"], indirect=True)
+async def test_silence_behind_words_that_came_alone_is_counted_from_the_last() -> None:
+    began = anyio.current_time()
+    words: list[bytes | float] = [event({"content": "a"}), *(30, event({"content": "b"})) * 9]
+    with pytest.raises(RequestTimeoutError):
+        [delta async for delta in slowly(*words, *(25, PING) * 20)]
+    assert anyio.current_time() - began == pytest.approx(9 * 30 + 60)
 
 
 # --- Errors and retries ---

@@ -562,6 +562,51 @@ def test_a_head_that_comes_at_once_is_read_as_one_that_comes_in_pieces(raw: byte
 PLAIN = answer(b"Content-Type: application/json", b"Content-Length: 2", body=b"{}")
 
 
+CHUNKED = answer(b"Transfer-Encoding: chunked")
+
+
+@given(
+    before=st.sampled_from(
+        [b"", b"3\r\nabc\r\n", b"3\r\nabc", b"3\r\nabc\r", b"3", b"0\r\n", b"0\r\n\r\n"]
+    ),
+    size=st.sampled_from(
+        [
+            b"3",
+            b"03",
+            b"000000000000000000003",
+            b"3 ",
+            b"3;a",
+            b"A",
+            b"0",
+            b"",
+            b"0x3",
+            b"+3",
+            b"3_",
+        ]
+    ),
+    end=st.sampled_from([b"\r\n", b"\n", b"\r\n ", b""]),
+    data=st.sampled_from([b"abc", b"abcdefghij", b"", b"a\r\nb", b"abc\r\n3\r\nabc"]),
+    close=st.sampled_from([b"\r\n", b"\n", b"\r", b"", b"\r\n0\r\n\r\n", b"\r\n3\r\nabc\r\n"]),
+)
+@example(before=b"", size=b"3", end=b"\r\n", data=b"abc", close=b"\r\n")
+def test_one_chunk_is_what_feeding_it_gives(
+    before: bytes, size: bytes, end: bytes, data: bytes, close: bytes
+) -> None:
+    piece = size + end + data + close
+    reader, other = ResponseReader(), ResponseReader()
+    reader.feed(CHUNKED + before)
+    other.feed(CHUNKED + before)
+    one = reader.one_chunk(piece)
+    if one is not None:
+        assert other.feed(piece) == [Data(one)]
+        assert len(one) == int(size, 16)
+    elif before in (b"", b"3\r\nabc\r\n"):
+        assert piece != b"3\r\nabc\r\n"
+    # Nothing was read, or nothing of it has to be remembered.
+    rest = [b"3\r\nxyz\r\n"] if one is not None else [piece]
+    assert read(rest, reader=reader) == read(rest, reader=other)
+
+
 @given(mutated_answers() | valid_answers().map(lambda made: made[0]))
 @example(PLAIN)
 def test_what_passes_for_plain_is_what_the_reader_reads(raw: bytes) -> None:

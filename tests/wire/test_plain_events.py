@@ -276,6 +276,43 @@ def test_texts_and_thoughts_of_many_servers_are_read_at_once(
     assert deltas == [Delta(reasoning=one) if thoughts else Delta(text=one) for one in "bc"]
 
 
+@pytest.mark.parametrize("end", ENDS[:2], ids=["bare", "with nothing more"])
+@pytest.mark.parametrize(
+    "name", ["llama.cpp", "DeepSeek", "Ollama", "vLLM, thoughts", "Ollama, thoughts"]
+)
+@pytest.mark.parametrize(
+    "tools", [(), (OfferedTool("add", {"type": "object"}),)], ids=["", "tools"]
+)
+@pytest.mark.parametrize("thought_before", [False, True])
+def test_a_word_that_comes_alone_is_read_as_one(
+    name: str, end: dict[str, Any], tools: tuple[OfferedTool, ...], thought_before: bool
+) -> None:
+    chat, shape = ChatStream(tools=tools), SHAPES[name]
+    if thought_before:
+        chat.feed(block(shaped(SHAPES["vLLM, thoughts"], end, 1, "hm")))
+    words = ["Well,", " this", " \u4e16\u754c ", "is"]
+    told = ""
+    for number, word in enumerate(words):
+        data = block(json.dumps(shaped(shape, end, 1, word), ensure_ascii=False).encode())
+        one = chat.feed_one(data)
+        assert one is not None or number == 0
+        told += "".join(one.text + one.reasoning for one in ([one] if one else chat.feed(data)))
+    assert told == "".join(words)
+
+
+@pytest.mark.parametrize("text", ["", " ", "a  ", "a\n", '"', "\\", "<", "[", "\u25c1"])
+def test_any_other_word_is_left_to_be_read(text: str) -> None:
+    chat = ChatStream()
+    chat.feed(block(chunk("a"), chunk("b")))
+    data = block(json.dumps(chunk(text), ensure_ascii=False).encode())
+    assert chat.feed_one(data) is None
+    assert chat.feed_one(block(chunk("c"))) == Delta(text="c")
+    assert chat.feed_one(block(chunk("c"), chunk("c"))) is None
+    assert chat.feed_one(block(chunk("c"))[:-1]) is None
+    chat.feed(b"\n")  # a line end more than a blank line has
+    assert chat.feed_one(block(chunk("c"))) is None
+
+
 COUNTED = chunk("b", usage={"prompt_tokens": 9, "completion_tokens": 2})
 TIMED = chunk("b", timings={"prompt_n": 9, "predicted_n": 2})
 

@@ -24,7 +24,6 @@ from rig.errors import (
 )
 from rig.messages import Usage
 from rig.model import Delta, Reply
-from rig.text.repetition import Repetition
 from rig.transport.http import StreamResponse, Timeouts
 from rig.transport.sockets import now
 from rig.wire.chat_stream import ChatStream
@@ -91,6 +90,7 @@ class ClientReplyStream:
         self._outcome: Reply | RigError | None = None
         self._body_over = False
         self._left = False
+        self._steady = False  # see `_is_steady`; no word of the reply changes that
         self._raised = False
         self._silence = _Silence(timeouts, sent)
         self._tail_until = 0.0
@@ -122,11 +122,36 @@ class ClientReplyStream:
         return self
 
     async def __anext__(self) -> Delta:
-        while self._handed >= len(self._ready):
-            if self._outcome is not None:
-                await self._end()
-            await self._advance()
-        delta = self._ready[self._handed]
+        ready = self._ready
+        while self._handed >= len(ready):
+            if not self._steady:
+                if self._outcome is not None:
+                    await self._end()
+                await self._advance()
+                continue
+            # What `_advance` does, for a word: it is one coroutine, and one function for each layer below.
+            data: bytes | RigError | None
+            try:
+                data = await self._response.next_data()
+            except RigError as error:
+                data = error
+            if isinstance(data, bytes) and (delta := self._chat.feed_one(data)) is not None:
+                if self._handed:
+                    self._see_handed()
+                if self._watch.find((delta,)) is None:
+                    if delta.text:
+                        self._seen.text.append(delta.text)
+                    else:
+                        self._seen.reasoning.append(delta.reasoning)
+                    return delta
+                self._steady = False
+                self._cut((delta,))
+            else:
+                self._body_over = data is None
+                self._hear(data)
+            if self._watch.found is not None:
+                await self._resources.aclose()
+        delta = ready[self._handed]
         self._handed += 1
         return delta
 
@@ -144,6 +169,7 @@ class ClientReplyStream:
     def leave(self) -> None:
         """The block was left: nothing can be read any more."""
         self._left = True
+        self._steady = False
         if self._outcome is None:
             self._learn_of_retraction()
 
@@ -175,37 +201,53 @@ class ClientReplyStream:
         """
         if self._left:
             raise InvalidRequestError("the stream is closed: iterate over it inside its block")
-        chat = self._chat
         data: bytes | RigError | None
-        if chat.complete:
+        if self._chat.complete:
             data = await self._read_tail()
         elif self._silence.lasts:
             data = await self._read_news()
         else:
             data = await self._read()
+        self._hear(data)
+        if self._watch.found is not None:
+            # before anybody else's turn: the server stops generating
+            await self._resources.aclose()
+
+    def _hear(self, data: bytes | RigError | None) -> None:
+        """Make of a read what it tells."""
         if isinstance(data, bytes):
-            self._take(chat.feed(data))
-            if self._watch.found is not None:
-                # before anybody else's turn: the server stops generating
-                await self._resources.aclose()
+            self._take(data)
         elif data is None:
             self._close()
         else:
             self._break(data)
+        self._steady = self._is_steady()
 
-    def _take(self, deltas: list[Delta]) -> None:
-        """Make deltas ready, up to where the model begins to repeat itself."""
+    def _is_steady(self) -> bool:
+        """Whether the reply is under way, and the last read told of it: the next word changes neither."""
+        return (
+            self._outcome is None
+            and self._first_token_s is not None
+            and not (self._silence.lasts or self._left or self._chat.complete)
+        )
+
+    def _take(self, data: bytes) -> None:
+        """Make what came of the reply ready, up to where the model begins to repeat itself."""
         chat, assembler, watch = self._chat, self._assembler, self._watch
+        blank, untold = assembler.blank, chat.untold
+        deltas = chat.feed(data)
         if deltas and self._first_token_s is None:
             self._first_token_s = now() - self._sent
-        held, blank = assembler.take_held(), assembler.blank
-        self._silence.heard(bool(deltas or held), blank, chat.untold, self._response.since)
+        held = assembler.take_held()
+        grown = assembler.blank > blank or chat.untold > untold
+        blank = assembler.blank
+        self._silence.heard(bool(deltas or held or grown), self._response.since)
         cut = watch.find(deltas, held)
         if cut is None and blank > watch.max_blank:
             watch.find_blank(blank, assembler.blank_where)
         self._see_handed()
         if watch.found is not None:
-            self._cut(deltas[:cut], watch.found)
+            self._cut(deltas[:cut])
             return
         self._ready += deltas
         if deltas:
@@ -306,7 +348,7 @@ class ClientReplyStream:
         error.tool_calls = self._chat.assembler.calls
         self._outcome = error
 
-    def _cut(self, deltas: Sequence[Delta], repetition: Repetition) -> None:
+    def _cut(self, deltas: Sequence[Delta]) -> None:
         """End the stream where the model repeats itself: an outcome. Calls are dropped."""
         seen = self._seen.copy()
         seen.extend([*self._ready, *deltas])
@@ -318,7 +360,7 @@ class ClientReplyStream:
             finish_reason="repetition",
             usage=Usage(latency_s=self._latency_s(), time_to_first_token_s=self._first_token_s),
             model=self._model,
-            repetition=repetition,
+            repetition=self._watch.found,
         )
         self._learn_of_retraction()
 
@@ -352,36 +394,32 @@ class _Silence:
         lasts: whether the last read told nothing new.
     """
 
-    __slots__ = ("_begun", "_blank", "_bound_s", "_idle_s", "_untold", "lasts", "until")
+    __slots__ = ("_begun", "_bound_s", "_idle_s", "lasts", "until")
 
     def __init__(self, timeouts: Timeouts, since: float) -> None:
         first_s = math.inf if timeouts.first_byte_s is None else timeouts.first_byte_s
         self._idle_s = math.inf if timeouts.idle_s is None else timeouts.idle_s
         self._bound_s = max(first_s, self._idle_s)
         self._begun = False
-        self._blank = 0
-        self._untold = 0
         self.until = since + self._bound_s
         self.lasts = False
 
-    def heard(self, news: bool, blank: int, untold: int, since: float) -> None:
+    def heard(self, news: bool, since: float) -> None:
         """Something came.
 
         Args:
-            news: whether that is known to be part of the reply.
-            blank: whitespace at the end of the reply, of which no delta tells.
-            untold: what else came of it and no delta tells of.
+            news: whether that is part of the reply, be it one that no delta tells of yet. While it is, and was
+                the last time, it need not be told.
             since: when the wait for it began. News are waited for from there on, the first ones since the
                 request was sent.
         """
-        if news or blank > self._blank or untold > self._untold:
+        if news:
             self._begun, self._bound_s = True, self._idle_s
             self.lasts = False
         elif not self.lasts:
             self.lasts = True
             if self._begun:
                 self.until = since + self._bound_s
-        self._blank, self._untold = blank, untold
 
     def error(self) -> RequestTimeoutError:
         """It has lasted too long."""

@@ -7,10 +7,14 @@ from rig.text.reasoning_tags import match_tag, unfinished_from
 
 
 class OrphanCloserFilter:
-    """The stream's form of `strip_orphan_closer`: drops closers at the head and nothing else."""
+    """The stream's form of `strip_orphan_closer`: drops closers at the head and nothing else.
+
+    Attributes:
+        pieces: what it makes of the text; while `is_plain`, any may be added there.
+    """
 
     def __init__(self) -> None:
-        self._pieces = Pieces()
+        self.pieces = Pieces()
         self._head: str | None = ""
 
     def feed(self, chunk: str) -> list[Piece]:
@@ -27,8 +31,8 @@ class OrphanCloserFilter:
             if unfinished_from(chunk) == 0:
                 return []
             self._head = None
-        self._pieces.show(chunk)
-        return self._pieces.take()
+        self.pieces.show(chunk)
+        return self.pieces.take()
 
     @property
     def is_plain(self) -> bool:
@@ -41,15 +45,7 @@ class OrphanCloserFilter:
         Args:
             chunk: any part of the reply.
         """
-        return self.pass_word(chunk) if self._head is None else None
-
-    def pass_word(self, chunk: str) -> str:
-        """As `ReasoningFilter.pass_word`.
-
-        Args:
-            chunk: any part of the reply, while `is_plain` is true.
-        """
-        return self._pieces.pass_text(chunk)
+        return self.pieces.pass_text(chunk) if self._head is None else None
 
     def pass_plain_all(self, chunks: Sequence[str], whole: str) -> list[str] | None:  # noqa: ARG002 as there
         """As `ReasoningFilter.pass_plain_all`.
@@ -58,13 +54,13 @@ class OrphanCloserFilter:
             chunks: consecutive parts of the reply.
             whole: the same, joined.
         """
-        return None if self._head is not None else self._pieces.pass_texts(chunks)
+        return None if self._head is not None else self.pieces.pass_texts(chunks)
 
     def close(self) -> list[Piece]:
         """End the reply and return what had been held back."""
-        self._pieces.show(self._head or "")
+        self.pieces.show(self._head or "")
         self._head = None
-        return self._pieces.take()
+        return self.pieces.take()
 
 
 def without_closers(text: str) -> str:

@@ -37,11 +37,13 @@ class ReasoningFilter:
             reply that begins with an opener of its own is read as usual; a reply without any
             closer is one thought, see `assumed`.
 
+    Attributes:
+        pieces: what it makes of the text. While `is_plain`, text that holds no part of a tag may be added there.
     """
 
     def __init__(self, *, thinking: bool = False) -> None:
-        self._pieces = Pieces()
-        self._joined = _Joined(self._pieces)
+        self.pieces = Pieces()
+        self._joined = _Joined(self.pieces)
         self._state: Literal["text", "thought", "assumed", "call"] = "text"
         self._family = ""
         self._opener = ""
@@ -54,7 +56,7 @@ class ReasoningFilter:
         self._scanned = 0
         if thinking:
             self._state = "assumed"
-            self._pieces.begin_thought()
+            self.pieces.begin_thought()
 
     @property
     def assumed(self) -> bool:
@@ -101,7 +103,7 @@ class ReasoningFilter:
             self._joined.add_plain(chunk)
         else:
             self._run(self._carry + chunk, final=False)
-        return self._pieces.take()
+        return self.pieces.take()
 
     def pass_plain(self, chunk: str) -> str | None:
         """Add a chunk that is nothing but text in the middle of text: nearly every token of a stream.
@@ -115,16 +117,8 @@ class ReasoningFilter:
         """
         if may_hold_tag(chunk) or not self.is_plain:
             return None
-        return self.pass_word(chunk)
-
-    def pass_word(self, chunk: str) -> str:
-        """As `pass_plain`, for who knows already that the chunk is plain.
-
-        Args:
-            chunk: any part of the reply without a character of `TAG_START`, while `is_plain` is true.
-        """
         self._scanned += len(chunk)
-        return self._pieces.pass_text(chunk)
+        return self.pieces.pass_text(chunk)
 
     def pass_plain_all(self, chunks: Sequence[str], whole: str) -> list[str] | None:
         """As `pass_plain`, for many chunks: they are looked at once.
@@ -140,7 +134,7 @@ class ReasoningFilter:
         if may_hold_tag(whole) or not self.is_plain:
             return None
         self._scanned += len(whole)
-        return self._pieces.pass_texts(chunks)
+        return self.pieces.pass_texts(chunks)
 
     def close(self) -> list[Piece]:
         """End the reply and return what had been held back. Feeding again is an error.
@@ -154,7 +148,7 @@ class ReasoningFilter:
         if self._doubt is not None:
             self._replay("".join(self._doubt))
         self._joined.close()
-        return self._pieces.take()
+        return self.pieces.take()
 
     def _past_heading(self, head: HeadedThoughtReader, chunk: str) -> str:
         """What of a chunk is to be read on; "" while the head of the reply is not known."""
@@ -165,8 +159,8 @@ class ReasoningFilter:
             return ""
         self._head = None
         if found.thought is not None:
-            self._pieces.begin_thought()
-            self._pieces.think(found.thought)
+            self.pieces.begin_thought()
+            self.pieces.think(found.thought)
             self._joined.thought_ended()
         return found.rest
 
@@ -205,13 +199,13 @@ class ReasoningFilter:
 
     def _think(self, text: str) -> None:
         if self._doubt is None:
-            self._pieces.think(text)
+            self.pieces.think(text)
         else:
             self._doubt.append(text)
 
     def _tag(self, buffer: str, tag: Tag, *, final: bool) -> int | None:
         """Act on a tag; return the index to go on from, None when more text is needed first."""
-        if self._state == "assumed" and tag.kind == "open" and not self._pieces.thinking:
+        if self._state == "assumed" and tag.kind == "open" and not self.pieces.thinking:
             self._state = "text"
         match self._state:
             case "text":
@@ -249,7 +243,7 @@ class ReasoningFilter:
             and tag.family != THINK
             and self._last_closers.get(tag.family, -1) < tag.start
         )
-        self._pieces.begin_thought()
+        self.pieces.begin_thought()
 
     def _tag_in_thought(self, raw: str, tag: Tag) -> None:
         if tag.family != self._family:
@@ -269,7 +263,7 @@ class ReasoningFilter:
     def _settle_doubt(self) -> None:
         doubt, self._doubt = self._doubt, None
         if doubt is not None:
-            self._pieces.think(self._opener + "".join(doubt))
+            self.pieces.think(self._opener + "".join(doubt))
 
     def _tag_in_assumed_thought(self, buffer: str, tag: Tag, *, final: bool) -> int | None:
         if tag.kind == "close":
@@ -331,7 +325,7 @@ class ReasoningFilter:
         self._joined.close()
         if "to=" in raw.lower():
             self._joined.add_verbatim(raw)
-        elif self._state == "assumed" or (self._pieces.showing and not self._harmony):
+        elif self._state == "assumed" or (self.pieces.showing and not self._harmony):
             self._plain(raw)
         return len(buffer)
 

@@ -124,7 +124,7 @@ class TextAssembler:
         self.size += size
         self._content.append(text)
         self.blank = 1 if text[-1].isspace() else 0
-        shown = self._filter.pass_word(text)
+        shown = self._filter.pieces.pass_text(text)
         self._shown.append(shown)
         return text_delta(shown)
 

@@ -180,3 +180,35 @@ def test_pieces_that_pass_at_once_pass_one_by_one(
     assert [one_by_one.feed(piece) for piece in pieces] == [[piece] for piece in pieces]
     assert at_once.feed(after) == one_by_one.feed(after)
     assert at_once.close() == one_by_one.close()
+
+
+WORDS = st.one_of(
+    st.text(max_size=6),
+    st.sampled_from(
+        ["a", " word", "word ", " ", "  ", "\n", "]", ">", "\u25b7", "[", "`", "a" * 150, " " * 120]
+    ),
+    st.sampled_from(["add", "(a=1)", "[add(a=1)]", '{"name":', "```", "<tool_call>", "\u2028b"]),
+)
+
+
+@given(st.lists(WORDS, max_size=200))
+def test_a_word_that_passes_leaves_the_gate_as_feeding_it_does(chunks: list[str]) -> None:
+    quick, slow = SalvageGate(TOOLS), SalvageGate(TOOLS)
+    for chunk in chunks:
+        fed = slow.feed(chunk)
+        if not chunk[-2:].isspace() and chunk and quick.passes_word(chunk):
+            assert fed == [chunk]
+        else:
+            assert quick.feed(chunk) == fed
+        assert (quick.holding, quick.waiting) == (slow.holding, slow.waiting)
+    assert quick.close() == slow.close()
+
+
+def test_a_word_in_a_line_passes() -> None:
+    gate = SalvageGate(TOOLS)
+    assert not gate.passes_word("A")
+    assert gate.feed("A line") == ["A line"]
+    assert all(gate.passes_word(" word") for _ in range(1000))
+    assert not gate.passes_word("\n")
+    assert gate.feed("\n")
+    assert not gate.passes_word("[")
