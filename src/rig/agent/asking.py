@@ -199,7 +199,8 @@ class Asking:
                     progress.shown.append(delta.text)
                 if progress.observed:
                     for event in events_of(delta):
-                        await progress.tell(event)
+                        if (waiting := progress.telling(event)) is not None:
+                            await waiting
             return stream.reply()
 
     def _readable(self, stream: ReplyStream) -> ReplyStream:

@@ -24,7 +24,7 @@ class Progress:
 
     Args:
         request: the task and its bounds.
-        told: awaited with each event before `request.on_event` is.
+        told: gets each event before `request.on_event` does, and returns what is to be awaited then, if anything.
 
     Attributes:
         request: the task.
@@ -52,7 +52,7 @@ class Progress:
     def __init__(
         self,
         request: RunRequest[Any],
-        told: Callable[[RunEvent], Awaitable[None]] | None = None,
+        told: Callable[[RunEvent], Awaitable[None] | None] | None = None,
     ) -> None:
         self.request = request
         self.tools = toolbox_of(request)
@@ -73,14 +73,31 @@ class Progress:
         Raises:
             RigError: a callback raised it.
         """
-        if self._told is not None:
-            await self._told(event)
+        waiting = self.telling(event)
+        if waiting is not None:
+            await waiting
+
+    def telling(self, event: RunEvent) -> Awaitable[None] | None:
+        """Tell whoever listens; for each token of a slow model, so no coroutine is made where none is needed.
+
+        Args:
+            event: what happened.
+
+        Returns:
+            What to await until they have heard; None where they have.
+        """
+        waiting = None if self._told is None else self._told(event)
+        return waiting if self.request.on_event is None else self._call_back(event, waiting)
+
+    async def _call_back(self, event: RunEvent, waiting: Awaitable[None] | None) -> None:
+        if waiting is not None:
+            await waiting
         if self.request.on_event is None:
             return
         try:
-            waiting = self.request.on_event(event)
-            if isawaitable(waiting):
-                await waiting
+            answer = self.request.on_event(event)
+            if isawaitable(answer):
+                await answer
         except RigError as error:
             self.callers = error
             raise

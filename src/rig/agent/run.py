@@ -63,7 +63,7 @@ class Run(Generic[OutputT]):
     Args:
         model: what answers the requests.
         request: the task and its bounds.
-        told: awaited with each event before `request.on_event` is.
+        told: gets each event before `request.on_event` does, and returns what is to be awaited, if anything.
 
     Raises:
         NotConfiguredError: the model has no method for what the request asks for.
@@ -75,7 +75,7 @@ class Run(Generic[OutputT]):
         self,
         model: Model | StreamingModel,
         request: RunRequest[OutputT],
-        told: Callable[[RunEvent], Awaitable[None]] | None = None,
+        told: Callable[[RunEvent], Awaitable[None] | None] | None = None,
     ) -> None:
         method = "stream" if request.stream else "complete"
         if not callable(getattr(model, method, None)):

@@ -1,7 +1,7 @@
 """A run whose events are iterated while it goes on. It awaits; the loop itself is `rig.agent.run`."""
 
 from collections import deque
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, Generic, Self, TypeVar
 
@@ -54,8 +54,8 @@ class RunStream(Generic[OutputT]):
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> RunEvent:
-        return await self._feed.take()
+    def __anext__(self) -> Coroutine[Any, Any, RunEvent]:
+        return self._feed.take()
 
 
 class Feed:
@@ -75,11 +75,22 @@ class Feed:
         self._final: RunResult[Any] | None = None
         self._error: Exception | None = None
 
-    async def put(self, event: RunEvent) -> None:
-        """Add an event; wait while the reader is too far behind."""
+    def put(self, event: RunEvent) -> Coroutine[Any, Any, None] | None:
+        """Add an event.
+
+        Args:
+            event: what happened in the run.
+
+        Returns:
+            What to await while the reader is too far behind; None where it is not.
+        """
         self._waiting.append(event)
         if self._awaited:
-            self._wake()
+            self._awaited = False
+            self._news.release()
+        return None if len(self._waiting) < MAX_WAITING_EVENTS else self._wait_for_room()
+
+    async def _wait_for_room(self) -> None:
         while len(self._waiting) >= MAX_WAITING_EVENTS:
             self._room = anyio.Event()
             await self._room.wait()
@@ -120,7 +131,9 @@ class Feed:
         """
         self._final = final
         self._error = error
-        self._wake()
+        if self._awaited:
+            self._awaited = False
+            self._news.release()
 
     def leave(self, so_far: RunResult[Any]) -> None:
         """Nobody reads any more.
@@ -144,11 +157,6 @@ class Feed:
         if error is not None:
             raise error
         raise StopAsyncIteration
-
-    def _wake(self) -> None:
-        if self._awaited:
-            self._awaited = False
-            self._news.release()
 
 
 @asynccontextmanager
