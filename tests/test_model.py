@@ -8,7 +8,7 @@ import pytest
 
 from rig.errors import InvalidRequestError
 from rig.messages import Message, SignedThought, ToolCall
-from rig.model import ChatOptions, ChatRequest, Reply
+from rig.model import ChatOptions, ChatRequest, Reply, checked_request
 
 HI = (Message(role="user", content="hi"),)
 
@@ -137,3 +137,17 @@ def test_signed_thoughts_go_back_with_the_turn() -> None:
 )
 def test_only_temperature_0_is_greedy(options: ChatOptions, greedy: bool) -> None:
     assert options.greedy is greedy
+
+
+def test_a_request_of_checked_fields_is_the_one_that_checks_them() -> None:
+    fields: dict[str, Any] = {
+        "model": "m",
+        "messages": (Message(role="user", content="a"),),
+        "max_tokens": 8,
+        "tools": (),
+        "options": ChatOptions(seed=1),
+    }
+    assert {field.name for field in dataclasses.fields(ChatRequest)} == {*fields}
+    made = checked_request(**fields)
+    assert made == ChatRequest(**fields)
+    assert made.messages is fields["messages"]

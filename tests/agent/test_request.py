@@ -174,7 +174,6 @@ def test_what_tools_are_handed_is_not_shown() -> None:
 
 @pytest.mark.parametrize("fields", GOOD.values(), ids=GOOD.keys())
 def test_a_request_made_of_its_fields_at_once_is_the_same(fields: dict[str, Any]) -> None:
-    given = {"max_tokens": 10, **fields}
-    prompt = given.pop("prompt", "a")
-    assert request_of(prompt, given) == replace(request_of(prompt, given))
-    assert request_of(prompt, given) == RunRequest(prompt, **given)
+    given = {"prompt": "a", "max_tokens": 10, **fields}
+    assert request_of(given) == replace(request_of(given))
+    assert request_of(given) == RunRequest(**given)

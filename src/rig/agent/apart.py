@@ -10,7 +10,7 @@ from contextvars import copy_context
 from functools import cache
 from time import monotonic
 from types import coroutine
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
 import anyio
 import anyio.lowlevel
@@ -98,7 +98,8 @@ def _in_context_of_its_own(work: Coroutine[Any, Any, ValueT]) -> Generator[Any, 
         try:
             awaited = run(step, given)
         except StopIteration as end:
-            return cast("ValueT", end.value)
+            value: ValueT = end.value
+            return value
         finally:
             given = None  # an error holds this frame by its traceback: no cycle
         try:

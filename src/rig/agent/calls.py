@@ -1,6 +1,7 @@
 """Tool calls as they may be sent: ids made unique, unusable arguments replaced. No I/O."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 
 from pydantic_core import from_json, to_json
 
@@ -71,11 +72,14 @@ def give_ids(calls: Sequence[ToolCall], messages: Sequence[Message]) -> tuple[To
         messages: the conversation before it.
     """
     used = {call.id for turn in messages for call in turn.tool_calls}
-    own = {call.id for call in calls}
+    own = set(map(_id_of, calls))
     if len(own) == len(calls) and "" not in own and used.isdisjoint(own):
         return tuple(calls)  # as nearly always
     ids = UniqueIds(used, reserved=own)
     return tuple(with_id(call, ids.take(call.id)) for call in calls)
+
+
+_id_of: Callable[[ToolCall], str] = attrgetter("id")
 
 
 def with_id(call: ToolCall, identity: str) -> ToolCall:

@@ -1,6 +1,5 @@
 """The request that a run sends next. No I/O."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,8 +8,7 @@ from rig.agent.prompt import with_instructions, with_notice
 from rig.agent.request import RunRequest
 from rig.agent.state import RunState
 from rig.agent.toolbox import Toolbox
-from rig.messages import Message
-from rig.model import DEFAULT_OPTIONS, ChatOptions, ChatRequest
+from rig.model import DEFAULT_OPTIONS, ChatOptions, ChatRequest, checked_request
 
 
 def next_request(request: RunRequest[Any], tools: Toolbox, state: RunState) -> ChatRequest:
@@ -24,7 +22,7 @@ def next_request(request: RunRequest[Any], tools: Toolbox, state: RunState) -> C
     Raises:
         InvalidRequestError: a grammar would be too large.
     """
-    messages: Sequence[Message] = state.messages
+    messages = state.messages
     output = state.rules.output
     for instructions in (request.instructions, "" if output is None else output.instructions):
         if instructions and instructions.strip():
@@ -32,7 +30,7 @@ def next_request(request: RunRequest[Any], tools: Toolbox, state: RunState) -> C
     if state.notice:
         messages = with_notice(messages, state.notice)
     offers = offers_tools(state)
-    logical = ChatRequest(
+    logical = checked_request(
         model=request.model,
         messages=messages,
         max_tokens=request.max_tokens,

@@ -146,18 +146,17 @@ class RunRequest(Generic[OutputT]):
             _check_opening(self)
 
 
-def request_of(prompt: Prompt, given: Mapping[str, Any]) -> RunRequest[Any]:
-    """`RunRequest(prompt, **given)`, without setting its fields one by one: 3 us less a run (measured).
+def request_of(given: dict[str, Any]) -> RunRequest[Any]:
+    """`RunRequest(**given)`, without setting its fields one by one: 3 us less a run (measured).
 
     Args:
-        prompt: the user's message.
-        given: fields of a request by name, max_tokens among them, and nothing else.
+        given: fields of a request by name, prompt and max_tokens among them, and nothing else.
 
     Raises:
         InvalidRequestError: a field can't be used.
     """
     request: RunRequest[Any] = object.__new__(RunRequest)  # pyright: ignore[reportUnknownVariableType] no type has arguments here
-    object.__setattr__(request, "__dict__", _UNSET | {"prompt": prompt, **given})
+    object.__setattr__(request, "__dict__", _UNSET | given)
     request.__post_init__()
     return request
 

@@ -179,8 +179,8 @@ def _marker(chars: int) -> str:
 def _text(value: object) -> str:
     if value is None:
         return ""
-    if type(value) in _PLAIN:
-        return _json(value) if not isinstance(value, bytes) else _decoded(value)
+    if type(value) in _NUMBERS:
+        return _json(value)
     if isinstance(value, bytes | bytearray | memoryview):
         return _decoded(bytes(cast("bytes", value)))
     unwritable = _unwritable(value)
@@ -213,6 +213,7 @@ def _unwritable(value: object) -> object | None:
 
 
 _CONTAINERS = frozenset({dict, list, tuple, set, frozenset})
+_NUMBERS = frozenset({int, float, bool})
 _PLAIN = frozenset({str, int, float, bool, type(None), bytes})
 
 

@@ -12,6 +12,7 @@ looked at first, because a cut reply can hold what looks like whole calls.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from rig.agent.budget import UNLIMITED, out_of
@@ -126,7 +127,7 @@ def _plainly(state: RunState, reply: Reply) -> Step | None:
         return None
     calls = reply.tool_calls
     if not calls:
-        return _answer(state, reply) if is_said(reply.text) else None
+        return _answer(state, reply) if reply.text.strip() else None
     if not calls[0].name or len(calls) > MAX_CALLS_PER_REPLY:
         return None
     return _calling(state, reply)
@@ -155,16 +156,18 @@ def plan_calls(step: AdmitCalls, admitted: Sequence[Admitted]) -> CallTools | Fi
     planned = tuple(admitted)
     if step.state.repeats:
         planned = tuple(_unless_repeated(step.state, one) for one in admitted)
-    # As it may be sent, which one that may run is already.
-    recorded = [
-        one.call if isinstance(one, ReadyCall) else sendable(one.call, one.content)
-        for one in planned
-    ]
+    recorded: list[ToolCall] = []
+    waits = False
+    for one in planned:
+        if isinstance(one, ReadyCall):
+            recorded.append(one.call)  # which may be sent: it may run
+            waits = waits or one.tool.confirm
+        else:
+            recorded.append(sendable(one.call, one.content))
     turn = assistant_turn(step.reply, recorded)
     found = evidence(step.reply.tool_calls, admitted)
     state = weighed(step.state.but(messages=(*step.state.messages, turn)), found)
-    waiting = [one for one in planned if isinstance(one, ReadyCall) and one.tool.confirm]
-    if not waiting or state.rules.may_ask:
+    if not waits or state.rules.may_ask:
         return CallTools(state=state, calls=planned)
     for one in planned:
         state = answered(state, one) if isinstance(one, ToolOutcome) else state
@@ -245,7 +248,7 @@ def before_request(state: RunState) -> Ask | Fail:
             return _last_request(state, Termination.ITERATION_LIMIT, LAST_CALL)
         return Fail(state=state, error=_out_of_rounds(state))
     repeats = state.repeats
-    if repeats and any(one.refusals >= MAX_REFUSED_REPEATS for one in repeats.values()):
+    if repeats and max(map(_refusals, repeats.values())) >= MAX_REFUSED_REPEATS:
         if answers:
             return _last_request(state, Termination.ITERATION_LIMIT, LAST_CALL)
         return Fail(state=state, error=_going_round())
@@ -475,7 +478,7 @@ def _after_reply(state: RunState, reply: Reply, tokens: int, cost: float) -> Run
         usage=reply.usage if state.usage is NOTHING_USED else state.usage + reply.usage,
         last_tokens=tokens,
         last_cost=cost,
-        text=reply.text if is_said(reply.text) else state.text,
+        text=reply.text if reply.text.strip() else state.text,
         model=reply.model or state.model,
         tier=reply.tier or state.tier,
         cuts=state.cuts + 1 if reply.repetition is not None else 0,
@@ -500,19 +503,26 @@ def _with_text_turn(state: RunState, reply: Reply) -> RunState:
 
 
 def _result(state: RunState, termination: Termination | None, **more: Any) -> RunResult[Any]:  # noqa: ANN401  fields of RunResult
-    return RunResult(
-        text=state.text,
-        iterations=state.iterations,
-        tool_calls=state.outcomes,
-        usage=state.usage,
-        messages=state.messages,
-        model=state.model,
-        tier=state.tier,
-        termination=termination,
-        tool_format=state.format,
-        compactions=state.compactions,
+    fields = {
+        "text": state.text,
+        "iterations": state.iterations,
+        "tool_calls": state.outcomes,
+        "usage": state.usage,
+        "messages": state.messages,
+        "model": state.model,
+        "tier": state.tier,
+        "termination": termination,
+        "tool_format": state.format,
+        "compactions": state.compactions,
         **more,
-    )
+    }
+    # As `RunState.but`: sixteen fields at once, not one by one.
+    result: RunResult[Any] = object.__new__(RunResult)  # pyright: ignore[reportUnknownVariableType] no type has arguments here
+    object.__setattr__(result, "__dict__", _NO_RESULT.__dict__ | fields)
+    return result
+
+
+_NO_RESULT: RunResult[Any] = RunResult()
 
 
 def _last_request(state: RunState, why: Termination, notice: str) -> Ask:
@@ -563,6 +573,9 @@ def _unless_repeated(state: RunState, one: Admitted) -> Admitted:
         return one
     repeat = state.repeats.get((one.call.name, one.call.arguments))
     return refused(one.call, REPEATED) if repeat and repeat.count >= MAX_REPEATS else one
+
+
+_refusals: Callable[[Repeat], int] = attrgetter("refusals")
 
 
 def _repeat(before: Repeat, outcome: ToolOutcome) -> Repeat:

@@ -41,7 +41,7 @@ def run_request(
     if isinstance(prompt, RunRequest):
         _check_alone(given)
         return replace(prompt, model=model.named_model(prompt.model))
-    fields = {**given, "model": model.named_model(given.get("model"))}
+    fields = {"prompt": prompt, **given, "model": model.named_model(given.get("model"))}
     if not fields.get("max_tokens"):
         fields["max_tokens"] = model.default_max_tokens(fields["model"]) or given.get("max_tokens")
     if fields["max_tokens"] is None:
@@ -49,7 +49,7 @@ def run_request(
     given_skills, preload = fields.pop("skills", ()), fields.pop("preload", ())
     if given_skills != () or preload != ():
         fields |= _with_skills(given_skills, preload, fields.get("tools", ()))
-    return request_of(prompt, fields)
+    return request_of(fields)
 
 
 def _with_skills(given: Any, preload: Any, tools: Any) -> dict[str, object]:  # noqa: ANN401 checked here
