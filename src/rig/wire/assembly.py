@@ -32,7 +32,7 @@ from rig.wire.decode import decode_chat, failed_reply
 from rig.wire.dialects import REASONING_FIELDS
 from rig.wire.finish import ending, finish_reason, finish_word
 from rig.wire.payload import is_parsed_array, is_parsed_object, parse_json
-from rig.wire.plain_events import TEXT_FIELD, TEXT_FIELDS, PlainEvents
+from rig.wire.plain_events import CHUNK_TEXTS, NOWHERE, PlainEvents, TextPlace
 from rig.wire.sse import Event
 from rig.wire.text_assembly import PARTS, TextAssembler, byte_size
 from rig.wire.told_faults import error_in_payload, first_choice
@@ -93,7 +93,7 @@ class StreamAssembler:
         self._read = 0
         self._has_choice = False
         self._plain = PlainEvents()
-        self._alone = ""  # the field of a text that was all the last event told
+        self._alone = NOWHERE  # where a text is that was all the last event told
         self._finish = ""
         self._filter_report: object = None
         self._done = False
@@ -172,11 +172,11 @@ class StreamAssembler:
             What is new, in order. A fault is on `fault`, and is raised by `close`.
         """
         deltas: list[Delta] = []
-        plain: tuple[bytes, dict[str, Any], str] | None = None
+        plain: tuple[bytes, dict[str, Any], TextPlace, str] | None = None
         for event in events:
             if self.ended:
                 break
-            self._alone = ""
+            self._alone = NOWHERE
             try:
                 value = from_json(event.data)
             except ValueError:
@@ -185,11 +185,11 @@ class StreamAssembler:
                 self._take_odd(event, deltas)
             elif event.type != "error" and is_parsed_object(value):
                 self._take_chunk(event.type, value, deltas)
-                if self._alone:
-                    plain = event.data, value, self._alone
+                if self._alone is not NOWHERE:
+                    plain = event.data, value, self._alone, event.type
             else:
                 self._take_value(event.type, value, deltas)
-        if plain is not None and self._plain.curious and _is_plain(plain[1]):
+        if plain is not None and self._plain.curious and self._stays_plain(plain[1]):
             self._plain.learn(*plain)
         size = self._calls.size + self._other_size
         self._room = -1 if self.ended else self._max_response_bytes - size
@@ -210,13 +210,15 @@ class StreamAssembler:
         text = self._plain.text(block)
         if text is None or self._text.size + len(block) > self._room:
             return None
-        size = len(block) - self._plain.around
-        if self._plain.field == TEXT_FIELD:
-            delta = self._text.add_word(text, size)
-        else:
+        place, size = self._plain.place, len(block) - self._plain.around
+        if place.source:
             delta = self._text.add_thinking(text, size)
+        else:
+            delta = self._text.add_word(text, size)
         if delta is not None:
             self._read += 1
+            if place.apart:
+                self._keep_apart((text,))
         return delta
 
     def feed_plain(self, block: bytes) -> list[Delta] | None:
@@ -238,10 +240,13 @@ class StreamAssembler:
             return None
         deltas: list[Delta] = []
         self._read += len(texts)
-        if (field := self._plain.field) == TEXT_FIELD:
-            self._text.add_texts(texts, deltas)
+        place = self._plain.place
+        if place.source:
+            self._text.add_thoughts(texts, place.source, deltas)
         else:
-            self._text.add_thoughts(texts, field, deltas)
+            self._text.add_texts(texts, deltas)
+        if place.apart:
+            self._keep_apart(texts)
         return deltas
 
     def close(self) -> list[Delta]:
@@ -286,6 +291,20 @@ class StreamAssembler:
         if isinstance(outcome, EmptyReplyError) and outcome.usage is not None:
             outcome.usage = outcome.usage.model_copy(update=times)
         raise outcome
+
+    def _stays_plain(self, chunk: Mapping[str, Any]) -> bool:
+        """Whether an event of nothing but text stays one with any other text."""
+        choices = chunk["choices"]
+        if not is_parsed_array(choices) or len(choices) != 1:
+            return False
+        choice = choices[0]
+        told = (choice.get("usage"), chunk.get("usage"), chunk.get("timings"))
+        if any(told) or not USAGE_FIELDS.isdisjoint(chunk):
+            return False
+        return "error" not in choice and "error" not in chunk
+
+    def _keep_apart(self, texts: Sequence[str]) -> None:
+        """Keep texts of plain events also where the one they were learned from was kept."""
 
     # --- Events ---
 
@@ -591,24 +610,12 @@ class StreamAssembler:
         return error
 
 
-def _is_plain(chunk: Mapping[str, Any]) -> bool:
-    """Whether a chunk of nothing but text stays one with any other text."""
-    choices = chunk["choices"]
-    if not is_parsed_array(choices) or len(choices) != 1:
-        return False
-    choice = choices[0]
-    told = (choice.get("usage"), chunk.get("usage"), chunk.get("timings"))
-    if any(told) or not USAGE_FIELDS.isdisjoint(chunk):
-        return False
-    return "error" not in choice and "error" not in chunk
-
-
-def _alone(delta: Mapping[str, object]) -> str:
-    """The field of a text that is all a delta tells, "" where it tells more, or less."""
+def _alone(delta: Mapping[str, object]) -> TextPlace:
+    """Where a text is that is all a delta tells; nowhere when it tells more, or less."""
     told = [name for name, value in delta.items() if value and name != "role"]
-    if len(told) == 1 and told[0] in TEXT_FIELDS and type(delta[told[0]]) is str:
-        return told[0]
-    return ""
+    if len(told) == 1 and type(delta[told[0]]) is str:
+        return CHUNK_TEXTS.get(told[0], NOWHERE)
+    return NOWHERE
 
 
 def _thought(delta: Mapping[str, object]) -> tuple[str, str]:

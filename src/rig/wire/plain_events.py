@@ -1,6 +1,6 @@
 r"""Recognises events that differ from the one before in nothing but a piece of text. No I/O.
 
-Nearly all of a stream are such events: id, model and all else stay the same, the token changes. So what
+Nearly all of a stream are such events: name, id, model and all else stay the same, the token changes. So what
 stands around it is learned from one event that was read in full, and the next ones are only compared with
 that, which costs a tenth of reading them.
 
@@ -12,7 +12,7 @@ at the same place it began, in front of the same rest.
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pydantic_core import from_json
 
@@ -22,12 +22,48 @@ MAX_LESSONS: Final = 8
 """Times in a row that are learned from without any use. `created` may change every second; servers that
 change something else in each event, as the padding OpenAI sends, are left alone after so many."""
 
-TEXT_FIELD: Final = "content"
-TEXT_FIELDS: Final = {
-    name: re.compile(rb'"%b"[ \t]*:[ \t]*"((?:[^"\\]++|\\.)*+)"' % name.encode())
-    for name in (TEXT_FIELD, *(name for name, _ in REASONING_FIELDS))
+
+class TextPlace(NamedTuple):
+    """Where events hold a text that is read at once.
+
+    Attributes:
+        path: the keys that lead to the object it is in.
+        field: its name there.
+        pattern: a field of that name, in an event's bytes.
+        source: where thoughts are told to come from; "" for a text.
+        apart: whether the assembler keeps the texts apart as well.
+    """
+
+    path: tuple[str | int, ...]
+    field: str
+    pattern: re.Pattern[bytes]
+    source: str
+    apart: bool
+
+
+def text_place(*path: str | int, field: str, source: str = "", apart: bool = False) -> TextPlace:
+    """A place.
+
+    Args:
+        path: the keys that lead to the object the text is in.
+        field: its name there.
+        source: where thoughts are told to come from; "" for a text.
+        apart: whether the assembler keeps the texts apart as well.
+    """
+    pattern = re.compile(rb'"%b"[ \t]*:[ \t]*"((?:[^"\\]++|\\.)*+)"' % field.encode())
+    return TextPlace(path, field, pattern, source, apart)
+
+
+NOWHERE: Final = text_place(field="")
+CONTENT: Final = text_place("choices", 0, "delta", field="content")
+CHUNK_TEXTS: Final = {
+    "content": CONTENT,
+    **{
+        name: text_place("choices", 0, "delta", field=name, source=name)
+        for name, _ in REASONING_FIELDS
+    },
 }
-"""Fields of a delta whose texts are read at once, each with a pattern of it."""
+"""The texts of a chat completion's chunks, by field."""
 
 _PROOF: Final = "rig's own"
 _PROOF_BYTES: Final = _PROOF.encode()
@@ -35,6 +71,7 @@ _PROOF_BYTES: Final = _PROOF.encode()
 _INSIDES: Final = re.compile(rb'(?:[^"\\\x00-\x09\x0b-\x1f]++|\\[^\x00-\x1f])*+')
 # The inside of one JSON string in which every character stands for itself.
 _WORD: Final = re.compile(rb'[^"\\\x00-\x1f]++')
+_NAMELESS: Final = "message"
 _FIELD: Final = b"data: "
 _END: Final = b"\n\n"
 
@@ -43,12 +80,14 @@ class PlainEvents:
     """What stands around the text of one stream's events.
 
     Attributes:
-        field: the field of a delta that holds it, one of `TEXT_FIELDS`.
+        place: where it is.
+        event: what was learned from.
         around: bytes of an event beside its text.
     """
 
     def __init__(self) -> None:
-        self.field = ""
+        self.place = CONTENT
+        self.event: Mapping[str, Any] = {}
         self.around = 0
         self._before = b""
         self._after = b""
@@ -60,25 +99,33 @@ class PlainEvents:
         """Whether it is worth learning once more."""
         return self._lessons < MAX_LESSONS
 
-    def learn(self, data: bytes, chunk: Mapping[str, Any], field: str = TEXT_FIELD) -> None:
+    def learn(
+        self,
+        data: bytes,
+        event: Mapping[str, Any],
+        place: TextPlace = CONTENT,
+        kind: str = _NAMELESS,
+    ) -> None:
         """Learn from an event that was read.
 
         Args:
             data: the event's data.
-            chunk: what it was read as, with a text in a field of `choices[0].delta`. The caller knows that
-                the same with another text there tells that text and nothing else.
-            field: the field's name.
+            event: what it was read as. The caller knows that the same with another text in that place tells
+                that text and nothing else.
+            place: where the text is.
+            kind: the event's name.
         """
         self._lessons += 1
         self._before = b""
-        places = [*TEXT_FIELDS[field].finditer(data)]
+        places = [*place.pattern.finditer(data)]
         if len(places) != 1 or b"\n" in data:  # data of several lines is not what it was sent as
             return
         start, end = places[0].span(1)
         before, after = data[:start], data[end:]
-        if _differ_in_text(chunk, before + _PROOF_BYTES + after, field):
-            self.field = field
-            self._before = _FIELD + before
+        if _differ_in_text(event, before + _PROOF_BYTES + after, place):
+            self.place, self.event = place, event
+            name = b"" if kind == _NAMELESS else b"event: %b\n" % kind.encode()
+            self._before = name + _FIELD + before
             self._after = after + _END
             self._between = self._after + self._before
             self.around = len(self._between)
@@ -140,12 +187,20 @@ class PlainEvents:
         return texts
 
 
-def _differ_in_text(chunk: Mapping[str, Any], data: bytes, field: str) -> bool:
-    """Whether data is the chunk with the proof as the text in that field."""
+def _differ_in_text(event: Mapping[str, Any], data: bytes, place: TextPlace) -> bool:
+    """Whether data is the event with the proof as the text in that place."""
+    field = place.field
     try:
         other = from_json(data)
-        delta = other["choices"][0]["delta"]
-        proof, delta[field] = delta[field], chunk["choices"][0]["delta"][field]
+        holder, told = _at(other, place), _at(event, place)
+        proof, holder[field] = holder[field], told[field]
     except (ValueError, TypeError, LookupError):
         return False
-    return bool(proof == _PROOF and other == chunk)
+    return bool(proof == _PROOF and other == event)
+
+
+def _at(event: Mapping[str, Any], place: TextPlace) -> Any:  # noqa: ANN401 any JSON
+    holder: Any = event
+    for key in place.path:
+        holder = holder[key]
+    return holder

@@ -24,11 +24,16 @@ from rig.wire.anthropic.decode import (
 )
 from rig.wire.anthropic.usage import completion_usage, merge_usage
 from rig.wire.assembly import MAX_RESPONSE_BYTES, StreamAssembler
+from rig.wire.plain_events import NOWHERE, text_place
 from rig.wire.text_assembly import byte_size
 
 MAX_BLOCKS: Final = 4096
 """Blocks of one message that are kept apart. Honest ones have a dozen; a thought, a text and a call
 for each of the 1,024 calls a reply may have at most are 3,072."""
+
+
+_TEXT: Final = text_place("delta", field="text")
+_THOUGHT: Final = text_place("delta", field="thinking", source=REASONING_FIELD, apart=True)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -122,7 +127,9 @@ class MessageAssembler(StreamAssembler):
         delta = as_object(chunk.get("delta")) or {}
         kind = delta.get("type")
         if kind == "text_delta":
-            self._add({"content": text_in(delta, "text")}, deltas)
+            text = text_in(delta, "text")
+            self._add({"content": text}, deltas)
+            self._alone = _TEXT if text else NOWHERE
             return
         index = _index(chunk)
         block = self._block(index)
@@ -131,9 +138,19 @@ class MessageAssembler(StreamAssembler):
             function = {"arguments": text_in(delta, "partial_json")}
             self._add({"tool_calls": [{"index": index, "function": function}]}, deltas)
         elif kind == "thinking_delta":
-            self._think(block, text_in(delta, "thinking"), deltas)
+            thought = text_in(delta, "thinking")
+            self._think(block, thought, deltas)
+            self._alone = _THOUGHT if thought else NOWHERE
         elif kind == "signature_delta":
             self._keep(block.signature, text_in(delta, "signature"), deltas)
+
+    def _stays_plain(self, chunk: Mapping[str, Any]) -> bool:
+        return "choices" not in chunk or super()._stays_plain(chunk)
+
+    def _keep_apart(self, texts: Sequence[str]) -> None:
+        block = self._blocks[_index(self._plain.event)]
+        block.kind = "thinking"
+        block.thinking.extend(texts)
 
     def _think(self, block: _Block, text: str, deltas: list[Delta]) -> None:
         block.kind = "thinking"
