@@ -173,7 +173,8 @@ TEXTS = st.one_of(
             "\\",
         ]
     ),
-    st.sampled_from(["<|", "tool_call|>", "a ", "[", "[TOOL_CALLS]", "\u273f"]),
+    st.sampled_from(["{", '{"a": ', "1}", "{}", "null", '{"a": 1'])
+    | st.sampled_from(["<|", "tool_call|>", "a ", "[", "[TOOL_CALLS]", "\u273f"]),
     st.sampled_from(
         [" " * 99, " " * 150, "\t" * 199, "w" * 90, "]", ">", "[add(a=1)]", '{"a": 1}']
     ),
@@ -200,6 +201,15 @@ ODD = st.sampled_from(
         block({"id": "c", "choices": [{"index": 0, "delta": {"reasoning_content": "t"}}]}),
         block({"id": "c", "choices": [{"index": 1, "delta": {"content": "other"}}]}),
         block({"id": "c", "choices": [{"index": 0, "delta": {"refusal": "no"}}]}),
+        *(
+            block({"id": "c", "choices": [{"index": 0, "delta": {"tool_calls": [call]}}]})
+            for call in (
+                {"index": 0, "id": "c0", "function": {"name": "add", "arguments": ""}},
+                {"index": 1, "id": "c1", "function": {"name": "add", "arguments": '{"a"'}},
+                {"index": 0, "id": "c2", "function": {"name": "add", "arguments": "{}"}},
+                {"index": 0, "function": {"arguments": {"a": 1}}},
+            )
+        ),
     ]
 )
 SHAPES: dict[str, Callable[[str], dict[str, Any]]] = {
@@ -216,6 +226,16 @@ SHAPES: dict[str, Callable[[str], dict[str, Any]]] = {
     "with calls": lambda text: {
         "reasoning": text,
         "tool_calls": [{"index": 0, "function": {"arguments": "{"}}],
+    },
+    "arguments": lambda text: {"tool_calls": [{"index": 0, "function": {"arguments": text}}]},
+    "arguments among nothing": lambda text: {
+        "content": None,
+        "tool_calls": [
+            {"index": 1, "id": None, "type": None, "function": {"name": None, "arguments": text}}
+        ],
+    },
+    "arguments with an id": lambda text: {
+        "tool_calls": [{"index": 0, "id": "c0", "function": {"arguments": text}}]
     },
     "with no calls": lambda text: {"reasoning": text, "tool_calls": [], "function_call": None},
     "as parts": lambda text: {"content": [{"type": "text", "text": text}]},
@@ -274,6 +294,43 @@ def test_texts_and_thoughts_of_many_servers_are_read_at_once(
     deltas = assembler.feed_plain(block(*(shaped(shape, end, 1, text) for text in "bc")))
     thoughts = "thoughts" in name or name == "with no calls"
     assert deltas == [Delta(reasoning=one) if thoughts else Delta(text=one) for one in "bc"]
+
+
+def calling(*calls: Any) -> bytes:
+    choice = {"index": 0, "delta": {"tool_calls": list(calls)}, "finish_reason": None}
+    return block({"id": "c", "model": "m", "choices": [choice]})
+
+
+BEGUN = {"index": 0, "id": "c0", "function": {"name": "add", "arguments": ""}}
+
+
+def test_arguments_are_read_at_once() -> None:
+    chat = ChatStream()
+    chat.feed(calling(BEGUN) + calling({"index": 0, "function": {"arguments": '{"a"'}}))
+    pieces = [calling({"index": 0, "function": {"arguments": text}}) for text in (": 1", "", "}")]
+    deltas = chat.assembler.feed_plain(b"".join(pieces))
+    assert deltas is not None
+    assert [one.tool_call.arguments for one in deltas if one.tool_call] == [": 1", "}"]
+    assert chat.feed_one(pieces[0]) is None
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        [{"index": 0, "function": {"arguments": " "}}, {"index": 1, "function": {}}],
+        [{"index": 0, "id": "c1", "function": {"arguments": "{}"}}],
+        [{"index": 0, "function": {"name": "add", "arguments": "{}"}}],
+        [{"function": {"arguments": "{}"}}],
+        [{"index": 0, "function": {"arguments": {"a": "b"}}}],
+        [{"index": 0, "function": {"arguments": ""}}],
+        [{"index": 0, "arguments": "{}"}],
+        [None],
+    ],
+)
+def test_other_pieces_of_calls_are_left_to_be_read(calls: list[Any]) -> None:
+    chat = ChatStream()
+    chat.feed(calling(BEGUN) + calling(*calls))
+    assert chat.assembler.feed_plain(calling(*calls)) is None
 
 
 @pytest.mark.parametrize("end", ENDS[:2], ids=["bare", "with nothing more"])
@@ -384,7 +441,9 @@ STARTS = ["a", " ", "Here is my", "<think>", "a</think>"]
 
 @settings(max_examples=500)
 @given(
-    shape=st.sampled_from([SHAPES["llama.cpp"], SHAPES["llama.cpp, thoughts"], SHAPES["Ollama"]]),
+    shape=st.sampled_from(
+        [SHAPES[name] for name in ("llama.cpp", "llama.cpp, thoughts", "Ollama", "arguments")]
+    ),
     start=st.sampled_from(STARTS),
     bursts=st.lists(
         WORDS | st.just([" thought process:", "a", "Here is my response:"]), max_size=4

@@ -25,14 +25,28 @@ from rig.errors import (
 from rig.messages import ToolCall, as_array
 from rig.model import Delta, Reply
 from rig.text.salvage import OfferedTool
-from rig.wire.call_assembly import MAX_CALLS, CallAssembler, finished_calls, whole_calls
+from rig.wire.call_assembly import (
+    MAX_CALLS,
+    CallAssembler,
+    finished_calls,
+    goes_on,
+    whole_calls,
+)
 from rig.wire.calls import read_calls
 from rig.wire.content import read_content, read_thoughts
 from rig.wire.decode import decode_chat, failed_reply
 from rig.wire.dialects import REASONING_FIELDS
 from rig.wire.finish import ending, finish_reason, finish_word
 from rig.wire.payload import is_parsed_array, is_parsed_object, parse_json
-from rig.wire.plain_events import CHUNK_TEXTS, NOWHERE, PlainEvents, TextPlace
+from rig.wire.plain_events import (
+    ARGUMENTS,
+    CALL_PATH,
+    CHUNK_TEXTS,
+    NOWHERE,
+    PlainEvents,
+    TextPlace,
+    value_at,
+)
 from rig.wire.sse import Event
 from rig.wire.text_assembly import PARTS, TextAssembler, byte_size
 from rig.wire.told_faults import error_in_payload, first_choice
@@ -210,15 +224,17 @@ class StreamAssembler:
         text = self._plain.text(block)
         if text is None or self._text.size + len(block) > self._room:
             return None
-        place, size = self._plain.place, len(block) - self._plain.around
-        if place.source:
-            delta = self._text.add_thinking(text, size)
-        else:
+        kind, size = self._plain.place.kind, len(block) - self._plain.around
+        if kind == "text":
             delta = self._text.add_word(text, size)
+        elif kind == "thought":
+            delta = self._text.add_thinking(text, size)
+            if delta is not None:
+                self._note_thoughts((text,))
+        else:
+            return None
         if delta is not None:
             self._read += 1
-            if place.apart:
-                self._keep_apart((text,))
         return delta
 
     def feed_plain(self, block: bytes) -> list[Delta] | None:
@@ -239,14 +255,15 @@ class StreamAssembler:
         ):
             return None
         deltas: list[Delta] = []
-        self._read += len(texts)
         place = self._plain.place
-        if place.source:
-            self._text.add_thoughts(texts, place.source, deltas)
-        else:
+        if place.kind == "text":
             self._text.add_texts(texts, deltas)
-        if place.apart:
-            self._keep_apart(texts)
+        elif place.kind == "thought":
+            self._text.add_thoughts(texts, place.source, deltas)
+            self._note_thoughts(texts)
+        elif not self._add_arguments(texts, deltas):
+            return None
+        self._read += len(texts)
         return deltas
 
     def close(self) -> list[Delta]:
@@ -303,8 +320,20 @@ class StreamAssembler:
             return False
         return "error" not in choice and "error" not in chunk
 
-    def _keep_apart(self, texts: Sequence[str]) -> None:
-        """Keep texts of plain events also where the one they were learned from was kept."""
+    def _note_thoughts(self, texts: Sequence[str]) -> None:
+        """Keep thoughts of plain events also where those of the event they are like were kept."""
+
+    def _plain_call(self) -> object:
+        """The index of the call whose arguments plain events hold; None where they are no call's any more."""
+        return value_at(self._plain.event, (*CALL_PATH, "index"))
+
+    def _add_arguments(self, texts: Sequence[str], deltas: list[Delta]) -> bool:
+        """Add fragments of a call's arguments that came together, unless nothing is known of that call."""
+        news = self._calls.go_on(self._plain_call(), texts)
+        if news is None:
+            return False
+        deltas.extend([Delta(tool_call=one) for one in news])
+        return True
 
     # --- Events ---
 
@@ -613,9 +642,19 @@ class StreamAssembler:
 def _alone(delta: Mapping[str, object]) -> TextPlace:
     """Where a text is that is all a delta tells; nowhere when it tells more, or less."""
     told = [name for name, value in delta.items() if value and name != "role"]
-    if len(told) == 1 and type(delta[told[0]]) is str:
-        return CHUNK_TEXTS.get(told[0], NOWHERE)
-    return NOWHERE
+    if len(told) != 1:
+        return NOWHERE
+    name, value = told[0], delta[told[0]]
+    if type(value) is str:
+        return CHUNK_TEXTS.get(name, NOWHERE)
+    return ARGUMENTS if name == "tool_calls" and _is_fragment(value) else NOWHERE
+
+
+def _is_fragment(calls: object) -> bool:
+    """Whether the calls of a delta are one fragment of the arguments of one call, and nothing else."""
+    if not is_parsed_array(calls) or len(calls) != 1 or not is_parsed_object(call := calls[0]):
+        return False
+    return goes_on(call) and bool(call["function"]["arguments"])
 
 
 def _thought(delta: Mapping[str, object]) -> tuple[str, str]:

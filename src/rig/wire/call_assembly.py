@@ -172,6 +172,24 @@ class CallAssembler:
                 self._add(entry, news)
         return news
 
+    def go_on(self, index: object, texts: Sequence[str]) -> list[CallDelta] | None:
+        """Add fragments of the arguments of one call that came together, each as `goes_on` knows it.
+
+        Args:
+            index: of the call.
+            texts: the fragments.
+
+        Returns:
+            What is new, in order; None when there is no call of that index. Nothing was added then.
+        """
+        slot = self._by_index.get(index) if type(index) is int else None
+        if slot is None:
+            return None
+        news: list[CallDelta] = []
+        for text in texts:
+            self._add_to(slot, text, news)
+        return news
+
     def add_legacy(self, function_call: object) -> None:
         """Add the deprecated `function_call` of a delta: one call without index and id."""
         function = as_object(function_call)
@@ -209,18 +227,16 @@ class CallAssembler:
 
     def _goes_on(self, entry: Mapping[str, Any], news: list[CallDelta]) -> bool:
         """Add the usual fragment: index and arguments, nothing else; `_add` would do the same."""
-        index = entry.get("index")
-        function = entry.get("function")
-        slot = self._by_index.get(index) if type(index) is int else None
-        if slot is None or entry.get("id") or not is_parsed_object(function):
+        slot = self._by_index.get(entry["index"]) if goes_on(entry) else None
+        if slot is None:
             return False
-        text = function.get("arguments")
-        if type(text) is not str or function.get("name"):
-            return False
+        self._add_to(slot, entry["function"]["arguments"], news)
+        return True
+
+    def _add_to(self, slot: _Slot, text: str, news: list[CallDelta]) -> None:
         fragment = self._keep(slot, text)
         if fragment and slot.name:
             news.append(_delta(slot, "arguments", fragment))
-        return True
 
     def _add(self, entry: Mapping[str, object], news: list[CallDelta]) -> None:
         function = entry.get("function")
@@ -306,6 +322,14 @@ class CallAssembler:
         self.size += size - slot.bytes
         slot.bytes = size
         return news
+
+
+def goes_on(entry: Mapping[str, Any]) -> bool:
+    """Whether a member of `tool_calls` is the usual fragment: index and arguments, nothing else."""
+    function = entry.get("function")
+    if type(entry.get("index")) is not int or entry.get("id") or not is_parsed_object(function):
+        return False
+    return type(function.get("arguments")) is str and not function.get("name")
 
 
 def _begin_or_add(slot: _Slot, text: str, *, is_text: bool) -> str:

@@ -11,8 +11,8 @@ at the same place it began, in front of the same rest.
 """
 
 import re
-from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Literal, NamedTuple
 
 from pydantic_core import from_json
 
@@ -30,40 +30,41 @@ class TextPlace(NamedTuple):
         path: the keys that lead to the object it is in.
         field: its name there.
         pattern: a field of that name, in an event's bytes.
-        source: where thoughts are told to come from; "" for a text.
-        apart: whether the assembler keeps the texts apart as well.
+        kind: what it is a piece of: the text, the thoughts, or the arguments of a call.
+        source: where thoughts are told to come from.
     """
 
     path: tuple[str | int, ...]
     field: str
     pattern: re.Pattern[bytes]
-    source: str
-    apart: bool
+    kind: Literal["text", "thought", "arguments"] = "text"
+    source: str = ""
 
 
-def text_place(*path: str | int, field: str, source: str = "", apart: bool = False) -> TextPlace:
-    """A place.
+def text_place(*path: str | int) -> TextPlace:
+    """A place of texts.
 
     Args:
-        path: the keys that lead to the object the text is in.
-        field: its name there.
-        source: where thoughts are told to come from; "" for a text.
-        apart: whether the assembler keeps the texts apart as well.
+        path: the keys that lead to them, the field's name behind the others.
     """
-    pattern = re.compile(rb'"%b"[ \t]*:[ \t]*"((?:[^"\\]++|\\.)*+)"' % field.encode())
-    return TextPlace(path, field, pattern, source, apart)
+    *outer, field = path
+    name = str(field)
+    pattern = rb'"%b"[ \t]*:[ \t]*"((?:[^"\\]++|\\.)*+)"' % name.encode()
+    return TextPlace(tuple(outer), name, re.compile(pattern))
 
 
-NOWHERE: Final = text_place(field="")
-CONTENT: Final = text_place("choices", 0, "delta", field="content")
+NOWHERE: Final = text_place("")
+CONTENT: Final = text_place("choices", 0, "delta", "content")
+CALL_PATH: Final = ("choices", 0, "delta", "tool_calls", 0)
+ARGUMENTS: Final = text_place(*CALL_PATH, "function", "arguments")._replace(kind="arguments")
 CHUNK_TEXTS: Final = {
     "content": CONTENT,
     **{
-        name: text_place("choices", 0, "delta", field=name, source=name)
+        name: text_place("choices", 0, "delta", name)._replace(kind="thought", source=name)
         for name, _ in REASONING_FIELDS
     },
 }
-"""The texts of a chat completion's chunks, by field."""
+"""The texts of a chat completion's chunks, by the field of a delta."""
 
 _PROOF: Final = "rig's own"
 _PROOF_BYTES: Final = _PROOF.encode()
@@ -192,15 +193,25 @@ def _differ_in_text(event: Mapping[str, Any], data: bytes, place: TextPlace) -> 
     field = place.field
     try:
         other = from_json(data)
-        holder, told = _at(other, place), _at(event, place)
+        holder, told = value_at(other, place.path), value_at(event, place.path)
         proof, holder[field] = holder[field], told[field]
     except (ValueError, TypeError, LookupError):
         return False
     return bool(proof == _PROOF and other == event)
 
 
-def _at(event: Mapping[str, Any], place: TextPlace) -> Any:  # noqa: ANN401 any JSON
-    holder: Any = event
-    for key in place.path:
-        holder = holder[key]
-    return holder
+def value_at(event: Mapping[str, Any], path: Iterable[str | int]) -> Any:  # noqa: ANN401 JSON is any value
+    """What stands in an event.
+
+    Args:
+        event: the event.
+        path: the keys that lead there.
+
+    Raises:
+        LookupError: nothing does.
+        TypeError: something on the way is no object and no list.
+    """
+    value: Any = event
+    for key in path:
+        value = value[key]
+    return value

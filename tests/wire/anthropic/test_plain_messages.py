@@ -6,8 +6,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rig.errors import RigError
@@ -48,6 +48,10 @@ def said(text: object, index: object = 0) -> Value:
 
 def thought(text: object, index: object = 0) -> Value:
     return piece(index, type="thinking_delta", thinking=text)
+
+
+def given(text: object, index: object = 0) -> Value:
+    return piece(index, type="input_json_delta", partial_json=text)
 
 
 def begin(index: object, **block: object) -> Value:
@@ -136,7 +140,8 @@ def test_any_other_event_is_left_to_be_read(other: bytes) -> None:
     [
         b'event: content_block_delta\ndata: {"type":"content_block_delta",\ndata: "delta":{"type":"text_delta","text":"a"}}\n\n',
         b'data: {"type":"content_block_delta","text":"a","delta":{"type":"text_delta","text":"a"}}\n\n',
-        block(piece(type="input_json_delta", partial_json="{")),
+        block(piece(type="input_json_delta", partial_json="")),
+        block(piece("x", type="input_json_delta", partial_json="{")),
         block(piece(type="signature_delta", signature="a")),
         block(said("")),
         block({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "a"}}),
@@ -169,11 +174,46 @@ def test_a_block_that_began_anew_is_a_thought_again_with_its_next_piece() -> Non
     assert_same([block(thought("a")), again, block(thought("b")), stop])
 
 
+def test_arguments_are_read_at_once() -> None:
+    chat = stream()
+    chat.feed(block(begin(1, type="tool_use", id="c", name="add", input={}), given('{"a"', 1)))
+    deltas = chat.assembler.feed_plain(block(given(": 1", 1), given("", 1), given("}", 1)))
+    assert deltas is not None
+    assert [one.tool_call.arguments for one in deltas if one.tool_call] == [": 1", "}"]
+    assert chat.feed_one(block(given(" ", 1))) is None
+    chat.feed(block({"type": "message_delta", "delta": {"stop_reason": "tool_use"}}))
+    chat.close()
+    assert [call.input for call in chat.reply().tool_calls] == [{"a": 1}]
+
+
+def chunk(delta: Value, finish: str | None = None) -> bytes:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    return block({"id": "c", "choices": [choice]}, named=False)
+
+
+def test_thoughts_of_chunks_from_a_proxy_are_kept_in_no_block() -> None:
+    thoughts = [chunk({"reasoning": text}) for text in "abc"]
+    pieces = [thoughts[0], b"".join(thoughts), thoughts[1], chunk({"content": "hi"}, "stop")]
+    assert_same(pieces)
+    assert_same([block(begin(0, type="thinking", thinking="t")), *pieces])
+
+
+@pytest.mark.parametrize("kind", ["text", "tool_use", "server_tool_use", "thinking"])
+def test_arguments_count_while_their_block_is_a_call(kind: str) -> None:
+    begun = begin(0, type="tool_use", id="c", name="add", input={"b": 2})
+    again = begin(0, type=kind, id="d", name="add", input={"b": 3})
+    stop = block({"type": "message_delta", "delta": {"stop_reason": "tool_use"}})
+    assert_same([block(begun, given("{")), block(again), block(given("}"), given(" ")), stop])
+
+
 TEXTS = st.sampled_from([
     "word", " word", "a ", "", " ", "\n", "w" * 90, " " * 150, "<think>", "</think>", "<th", "ink>", "</s>", "a<b", '"', "\\",
     "\u2028", "\u4f60", "\U0001f600", "[add(a=1)]", '{"name": "add", "arguments": {}}', "Here is my", " thought process:",
+    "{", '{"a": ', "1}", "{}", "null",
 ]) | st.text(max_size=4)  # fmt: skip
+TOOL = begin(0, type="tool_use", id="c", name="add", input={"a": 1})
 ODD = [
+    TOOL, given("{"), given(None), begin(0, type="tool_use"), begin(0, type="server_tool_use", id="c", name="add"),
     {"type": "ping"}, begin(0, type="text", text="b"), begin(0, type="thinking", thinking="t"), {"type": "message_stop"},
     begin(1, type="tool_use", id="c", name="add", input={}), piece(1, type="input_json_delta", partial_json='{"a": 1}'),
     begin(0, type="redacted_thinking", data="d"), piece(0, type="signature_delta", signature="s"), said(None), thought(None),
@@ -192,7 +232,7 @@ BURSTS = st.builds(
     lambda shape, index, texts, ascii_only, named: block(
         *(shape(text, index) for text in texts), ascii_only=ascii_only, named=named
     ),
-    st.sampled_from([said, said, thought]),
+    st.sampled_from([said, said, thought, given, given]),
     st.sampled_from([0, 0, 0, 1, True, None]),
     st.lists(TEXTS, min_size=1, max_size=8),
     st.booleans(),
@@ -200,10 +240,12 @@ BURSTS = st.builds(
 )
 
 
-@settings(max_examples=500)
-@given(
+@hypothesis.settings(max_examples=500)
+@hypothesis.given(
     first=st.lists(
-        st.sampled_from([said("a"), thought("a"), begin(0, type="text"), said("<think>")]),
+        st.sampled_from(
+            [said("a"), thought("a"), given("{"), TOOL, begin(0, type="text"), said("<think>")]
+        ),
         max_size=2,
     ),
     parts=st.lists(

@@ -24,6 +24,7 @@ from rig.wire.anthropic.decode import (
 )
 from rig.wire.anthropic.usage import completion_usage, merge_usage
 from rig.wire.assembly import MAX_RESPONSE_BYTES, StreamAssembler
+from rig.wire.call_assembly import goes_on
 from rig.wire.plain_events import NOWHERE, text_place
 from rig.wire.text_assembly import byte_size
 
@@ -32,8 +33,9 @@ MAX_BLOCKS: Final = 4096
 for each of the 1,024 calls a reply may have at most are 3,072."""
 
 
-_TEXT: Final = text_place("delta", field="text")
-_THOUGHT: Final = text_place("delta", field="thinking", source=REASONING_FIELD, apart=True)
+_TEXT: Final = text_place("delta", "text")
+_THOUGHT: Final = text_place("delta", "thinking")._replace(kind="thought", source=REASONING_FIELD)
+_INPUT: Final = text_place("delta", "partial_json")._replace(kind="arguments")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -135,8 +137,10 @@ class MessageAssembler(StreamAssembler):
         block = self._block(index)
         if kind == "input_json_delta" and block.kind in {"", "tool_use"}:
             block.input = None
-            function = {"arguments": text_in(delta, "partial_json")}
-            self._add({"tool_calls": [{"index": index, "function": function}]}, deltas)
+            text = text_in(delta, "partial_json")
+            call = {"index": index, "function": {"arguments": text}}
+            self._add({"tool_calls": [call]}, deltas)
+            self._alone = _INPUT if text and goes_on(call) else NOWHERE
         elif kind == "thinking_delta":
             thought = text_in(delta, "thinking")
             self._think(block, thought, deltas)
@@ -147,7 +151,19 @@ class MessageAssembler(StreamAssembler):
     def _stays_plain(self, chunk: Mapping[str, Any]) -> bool:
         return "choices" not in chunk or super()._stays_plain(chunk)
 
-    def _keep_apart(self, texts: Sequence[str]) -> None:
+    def _plain_call(self) -> object:
+        if self._plain.place is not _INPUT:
+            return super()._plain_call()
+        index = _index(self._plain.event)
+        block = self._blocks[index]
+        if block.kind not in {"", "tool_use"}:
+            return None
+        block.input = None
+        return index
+
+    def _note_thoughts(self, texts: Sequence[str]) -> None:
+        if self._plain.place is not _THOUGHT:
+            return
         block = self._blocks[_index(self._plain.event)]
         block.kind = "thinking"
         block.thinking.extend(texts)
