@@ -25,6 +25,7 @@ from rig.model import ChatRequest
 from rig.testing import FakeBackend, ScriptedModel, repeat, reply
 from rig.text.salvage import OfferedTool
 from rig.transport.sockets import Connection
+from rig.wire.anthropic.wire import MESSAGES
 from rig.wire.chat_stream import ChatStream
 from rig.wire.decode import decode_chat
 from rig.wire.encode import encode_chat
@@ -185,6 +186,29 @@ def test_a_thought_and_a_text_among_empty_fields_cost_as_few_calls_as_a_text(
 def test_a_token_of_a_stream_costs_few_calls(changing: dict[str, int], most: int) -> None:
     few, many = (reading([b"".join(events(count, **changing))]) for count in (100, 1100))
     assert (many - few) / 1000 <= most
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "most"),
+    [("text", "text", 1.2), ("thinking", "thinking", 1.2), ("input_json", "partial_json", 10)],
+)
+def test_a_piece_of_a_message_costs_as_few_calls(kind: str, field: str, most: float) -> None:
+    call = {"type": "tool_use", "id": "c", "name": "add", "input": {}}
+    begin = {"type": "content_block_start", "index": 0, "content_block": call}
+    delta = {"type": f"{kind}_delta", field: "word "}
+    piece = {"type": "content_block_delta", "index": 0, "delta": delta}
+    first, event = (
+        b"event: %b\ndata: %b\n\n" % (str(one["type"]).encode(), to_json(one))
+        for one in (begin, piece)
+    )
+
+    def calls(count: int) -> int:
+        def work() -> None:
+            MESSAGES.stream(max_response_bytes=1 << 20).feed(first + event + event * count)
+
+        return calls_of(work)
+
+    assert (calls(1100) - calls(100)) / 1000 <= most
 
 
 def test_a_token_of_a_stream_costs_no_more_where_tools_were_offered() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -212,7 +213,7 @@ TEXTS = st.sampled_from([
     "{", '{"a": ', "1}", "{}", "null",
 ]) | st.text(max_size=4)  # fmt: skip
 TOOL = begin(0, type="tool_use", id="c", name="add", input={"a": 1})
-ODD = [
+ODD: list[Value] = [
     TOOL, given("{"), given(None), begin(0, type="tool_use"), begin(0, type="server_tool_use", id="c", name="add"),
     {"type": "ping"}, begin(0, type="text", text="b"), begin(0, type="thinking", thinking="t"), {"type": "message_stop"},
     begin(1, type="tool_use", id="c", name="add", input={}), piece(1, type="input_json_delta", partial_json='{"a": 1}'),
@@ -228,10 +229,20 @@ RAW = [
     b"data: [DONE]\n\n", b": ping\n\n", b"\n\n\n", b"data: {broken\n\n", block(said("b")).replace(b'"b"', b'"\\ud83d"'),
     block(said("b")).replace(b"\n", b"\r\n"), block(said("b")).replace(b'"b"', b'"b","text":"c"'),
 ]  # fmt: skip
+
+
+def burst(
+    shape: Callable[[object, object], Value],
+    index: object,
+    texts: list[str],
+    ascii_only: bool,
+    named: bool,
+) -> bytes:
+    return block(*(shape(text, index) for text in texts), ascii_only=ascii_only, named=named)
+
+
 BURSTS = st.builds(
-    lambda shape, index, texts, ascii_only, named: block(
-        *(shape(text, index) for text in texts), ascii_only=ascii_only, named=named
-    ),
+    burst,
     st.sampled_from([said, said, thought, given, given]),
     st.sampled_from([0, 0, 0, 1, True, None]),
     st.lists(TEXTS, min_size=1, max_size=8),
