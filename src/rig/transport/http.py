@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol, Self, cast
 
-import anyio
 import anyio.lowlevel
 
 from rig.errors import ProtocolError, ResponseTooLargeError, RigError
@@ -18,7 +17,7 @@ from rig.late_dataclass import dataclass
 from rig.transport.limits import ACCEPT_ENCODING, BodyDecoder
 from rig.transport.request import header_pairs
 from rig.transport.routes import Endpoint, Headers, Route
-from rig.transport.sockets import clock, now
+from rig.transport.sockets import Waits, clock, now, waits_until
 from rig.transport.timeouts import Deadline, Timeouts
 from rig.version import VERSION
 
@@ -86,6 +85,7 @@ class StreamResponse:
         "_max_bytes",
         "_read_on",
         "_undecoded",
+        "_waits",
         "headers",
         "since",
         "status",
@@ -98,7 +98,9 @@ class StreamResponse:
         *,
         max_bytes: int,
         max_body_bytes: int,
+        waits: Waits | None = None,
     ) -> None:
+        self._waits = waits
         self.status = answer.status
         self.headers = answer.headers
         self._answer = answer
@@ -159,7 +161,9 @@ class StreamResponse:
                 self.since = self._clock()
                 if not self._first:
                     self._deadline.read_on(self.since)
-                raw = await (self._answer.read() if self._answer.minds_deadline else self._read())
+                raw = await (
+                    self._answer.read() if self._waits is None else self._read(self._waits)
+                )
                 self._first = False
                 if decoder.identity and self._answer.minds_deadline:
                     self._read_on = cast("PoolAnswer", self._answer).exchange.read_data
@@ -202,24 +206,28 @@ class StreamResponse:
                 raise
         return b"".join(parts)
 
-    async def _read(self) -> bytes | None:
+    async def _read(self, waits: Waits) -> bytes | None:
         """Raw bytes of an answer that knows of no deadline, None at the end.
 
         Raises:
             RigError: whatever ended the wait.
         """
+        if not self._first and self.since >= self._deadline.at:
+            raise self._deadline.error()  # of a flood some has always come
         error: RigError | None = None
-        with anyio.CancelScope(deadline=self._deadline.at):
-            try:
-                return await self._answer.read()
-            except RigError:
-                raise
-            except Exception as fault:
-                from rig.transport.foreign import rig_error_from  # noqa: PLC0415 of foreign faults
+        try:
+            raw = await waits.bounded(self._answer.read())
+            if raw is None or isinstance(raw, bytes):
+                return raw
+            error = raw
+        except RigError:
+            raise
+        except Exception as fault:
+            from rig.transport.foreign import rig_error_from  # noqa: PLC0415 of foreign faults
 
-                if (error := rig_error_from(fault, "idle")) is None:
-                    raise
-        raise error or self._deadline.error()
+            if (error := rig_error_from(fault, "idle")) is None:
+                raise
+        raise error
 
 
 @dataclass(slots=True)
@@ -343,40 +351,26 @@ class HTTP:
         deadline = Deadline(self._timeouts, now())
         if max_bytes is None:
             max_bytes = STREAM_BYTES_PER_CAP * self._max_response_bytes
-        outcome = await self._send(method, path, body, headers, deadline, uncoded=uncoded)
-        if isinstance(outcome, RigError):
-            raise outcome
-        try:
-            yield StreamResponse(
-                outcome,
-                deadline,
-                max_bytes=max_bytes,
-                max_body_bytes=self._max_response_bytes,
-            )
-        finally:
-            await outcome.close()
-
-    async def _send(
-        self,
-        method: str,
-        path: str,
-        body: bytes,
-        headers: Headers,
-        deadline: Deadline,
-        *,
-        uncoded: bool,
-    ) -> "Answer | RigError":
-        """Send until the head is there; what went wrong is returned.
-
-        Raises:
-            RigError: as `Route.send`.
-        """
         route = self._route or self._opened()
-        if route.minds_deadline:
-            return await route.send(method, path, body, headers, deadline=deadline, uncoded=uncoded)
-        with anyio.CancelScope(deadline=deadline.at):
-            return await route.send(method, path, body, headers, deadline=deadline, uncoded=uncoded)
-        return deadline.error()
+        sending = route.send(method, path, body, headers, deadline=deadline, uncoded=uncoded)
+        waits = None if route.minds_deadline else waits_until(deadline)
+        try:
+            outcome = await (sending if waits is None else waits.bounded(sending))
+            if isinstance(outcome, RigError):
+                raise outcome
+            try:
+                yield StreamResponse(
+                    outcome,
+                    deadline,
+                    max_bytes=max_bytes,
+                    max_body_bytes=self._max_response_bytes,
+                    waits=waits,
+                )
+            finally:
+                await outcome.close()
+        finally:
+            if waits is not None:
+                waits.over()
 
     async def aclose(self) -> None:
         """Close rig's own connections; a caller's client stays open."""
@@ -390,10 +384,13 @@ class HTTP:
         if route.minds_deadline:
             outcome = await self._exchange(route, method, path, body, headers, come, deadline)
         else:
-            with anyio.CancelScope(deadline=deadline.at) as scope:
-                outcome = await self._exchange(
-                    route, method, path, body, headers, come, deadline, scope
+            waits = waits_until(deadline)
+            try:
+                outcome = await waits.bounded(
+                    self._exchange(route, method, path, body, headers, come, deadline, waits)
                 )
+            finally:
+                waits.over()
         if come.complete or (come.status >= 400 and not _is_too_large(outcome)):
             # An error status says more than the fault that cut its body short.
             return Response(come.status, come.headers, b"".join(come.parts))
@@ -408,7 +405,7 @@ class HTTP:
         headers: Headers,
         come: _Come,
         deadline: Deadline,
-        scope: anyio.CancelScope | None = None,
+        waits: Waits | None = None,
     ) -> RigError | None:
         """One request and its answer, filled in as it comes; what went wrong is returned."""
         try:
@@ -419,7 +416,7 @@ class HTTP:
             if self._is_done(answer, come):
                 return None
             try:
-                await self._read_all(come, answer, deadline, scope)
+                await self._read_all(come, answer, deadline, waits)
             finally:
                 await answer.close()
         except RigError as error:
@@ -447,7 +444,7 @@ class HTTP:
         come: _Come,
         answer: "Answer",
         deadline: Deadline,
-        scope: anyio.CancelScope | None,
+        waits: Waits | None,
     ) -> None:
         """Read the body into the answer.
 
@@ -463,8 +460,8 @@ class HTTP:
             if time >= deadline.at:  # a flood leaves the loop no turn to deliver the scope's own
                 raise deadline.error()
             deadline.read_on(time)
-            if scope is not None:
-                scope.deadline = deadline.at
+            if waits is not None:
+                waits.moved()
         come.parts.append(decoder.finish())
 
 

@@ -19,17 +19,19 @@ import ssl
 import sys
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from contextlib import suppress
 from contextvars import Context
 from itertools import chain, zip_longest
-from typing import Any, cast
+from types import coroutine
+from typing import Any, Self, TypeVar, cast
 
 import anyio
 import anyio.lowlevel
 
 from rig.cancellation import cancel_requests
 from rig.errors import RequestTimeoutError, RigError, UpstreamError
+from rig.transport.timeouts import Deadline
 
 MAX_BUFFERED_BYTES = 256 * 1024
 """Bytes received and not yet taken, past which reading from the socket pauses (asyncio; it reads up to
@@ -51,6 +53,10 @@ ATTEMPT_DELAY_S = 0.25
 
 MAX_ADDRESSES = 8
 """Addresses of one host that are tried. A round robin of more is load balancing, not redundancy."""
+
+END_AGAIN_S = 10.0
+"""Seconds after which work that was ended is ended again, when it still waits for something (asyncio):
+twice what closing an answer may take."""
 
 _IN_PROGRESS = {0, errno.EINPROGRESS, errno.EWOULDBLOCK, getattr(errno, "WSAEWOULDBLOCK", 0)}
 
@@ -331,11 +337,185 @@ def _is_ready(fd: int, *, to_write: bool = False) -> bool:
     return bool(poll.poll(0))
 
 
+# --- Work that knows of no deadline: that of a caller's client. ---
+
+ResultT = TypeVar("ResultT")
+
+
+class Waits(ABC):
+    """Ends what waits past a deadline. Of one exchange: one wait at a time, and always the same deadline.
+
+    Args:
+        deadline: it may be moved, also by the work itself.
+    """
+
+    def __init__(self, deadline: Deadline) -> None:
+        self._deadline = deadline
+
+    @abstractmethod
+    def bounded(
+        self, work: Coroutine[Any, Any, ResultT]
+    ) -> Awaitable[ResultT | RequestTimeoutError]:
+        """Await work, until the deadline.
+
+        Args:
+            work: a coroutine that has not begun.
+
+        Returns:
+            What it returns, or the error to raise where no exception is being handled.
+        """
+
+    @abstractmethod
+    def moved(self) -> None:
+        """The work itself has moved the deadline."""
+
+    @abstractmethod
+    def over(self) -> None:
+        """Nothing is awaited any more."""
+
+
+def waits_until(deadline: Deadline) -> Waits:
+    """What ends the waits of an exchange.
+
+    Args:
+        deadline: of the exchange.
+    """
+    return _LoopWaits(deadline) if _on_asyncio() else _ScopeWaits(deadline)
+
+
+class _ScopeWaits(Waits):
+    """A cancel scope around each wait: on trio, where each read is a checkpoint anyway."""
+
+    _scope: anyio.CancelScope | None = None
+
+    async def bounded(self, work: Coroutine[Any, Any, ResultT]) -> ResultT | RequestTimeoutError:
+        with anyio.CancelScope(deadline=self._deadline.at) as self._scope:
+            return await work
+        return self._deadline.error()
+
+    def moved(self) -> None:
+        if self._scope is not None:
+            self._scope.deadline = self._deadline.at
+
+    def over(self) -> None:
+        pass
+
+
 # --- asyncio ---
 
 
 _NOBODYS = Context()
 """Where alarms ring. asyncio would copy that of the task, and keep it as long as the connection."""
+
+
+class _LoopWaits(Waits):
+    """Steps the work by hand: what waits for nothing, as a read that has come already, costs no time-out.
+
+    A cancel scope for each read is 10 us. None can be opened once a read turns out to wait, because its
+    work has opened some of its own by then, and they must nest; none can stay open from read to read,
+    because the caller's code runs in between. So one timer ends the wait of the task as
+    `Task.cancel` would, by cancelling the future, but without counting as a request to end the task:
+    whoever asks for that at the same moment, anyio's scopes and `asyncio.timeout` among them, finds his
+    own request untouched, and it is stronger.
+    """
+
+    def __init__(self, deadline: Deadline) -> None:
+        super().__init__(deadline)
+        self._loop = asyncio.get_running_loop()
+        self._alarm: asyncio.TimerHandle | None = None
+        self._work: Coroutine[Any, Any, Any] | None = None  # while it waits
+        self._task: asyncio.Task[Any] | None = None
+        self._future: asyncio.Future[Any] | None = None  # None is a turn of the loop
+        self._begun = False
+        self._ended = False  # by us
+        self._ending = False  # as soon as the turn of the loop is over
+        self._asked = 0  # how often others had asked the task to end when this wait began
+
+    @coroutine
+    def bounded(
+        self, work: Coroutine[Any, Any, ResultT]
+    ) -> Generator[Any, Any, ResultT | RequestTimeoutError]:
+        try:
+            future = work.send(None)
+        except StopIteration as done:
+            result: ResultT = done.value
+            return result
+        self._work, self._task = work, asyncio.current_task(self._loop)
+        self._begun = self._ended = self._ending = False
+        self._wait(future)
+        try:
+            result = yield from self
+        except asyncio.CancelledError:
+            if not self._ended or self._asked_since():
+                raise
+        else:
+            return result
+        finally:
+            self._work = self._task = self._future = None
+        return self._deadline.error()
+
+    def moved(self) -> None:
+        pass  # each wait looks
+
+    def over(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+
+    def _wait(self, future: asyncio.Future[Any] | None) -> None:
+        """The task waits from here on."""
+        self._future = future
+        if not self._ended and self._task is not None:
+            self._asked = self._task.cancelling()
+            at = self._deadline.at
+            if self._alarm is None or self._alarm.when() > at:
+                self._set_alarm(at)
+
+    def _set_alarm(self, at: float) -> None:
+        self.over()
+        if at < math.inf:
+            self._alarm = self._loop.call_at(at, self._ring, context=_NOBODYS)
+
+    def _ring(self) -> None:
+        self._alarm = None
+        if self._work is None:
+            return
+        time = self._loop.time()
+        if time < self._deadline.at:
+            self._set_alarm(self._deadline.at)
+            return
+        if not self._asked_since():
+            self._ending = self._future is None
+            # One that is done can't be cancelled: what it brings is taken.
+            if self._future is None or self._future.cancel():
+                self._ended = True
+        self._set_alarm(time + END_AGAIN_S)
+
+    def _asked_since(self) -> bool:
+        return self._task is not None and self._task.cancelling() > self._asked
+
+    # What `yield from` calls, each for what the task does with it.
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Any:  # noqa: ANN401 what a task waits for
+        if not self._begun:
+            self._begun = True
+        elif self._ending:
+            self._ending = False
+            return self.throw(asyncio.CancelledError())
+        else:
+            self._wait(cast("Coroutine[Any, Any, Any]", self._work).send(None))
+        return self._future
+
+    def throw(self, *fault: Any) -> Any:  # noqa: ANN401 what a task waits for
+        self._wait(cast("Coroutine[Any, Any, Any]", self._work).throw(*fault))
+        return self._future
+
+    def close(self) -> None:
+        if self._work is not None:
+            self._work.close()
 
 
 class _LoopConnection(asyncio.Protocol, Connection):
