@@ -1,9 +1,11 @@
 """Connections on both back ends over real loopback sockets."""
 
+import asyncio  # noqa: TID251 whoever asks a task to end at the same moment
+import contextvars
 import socket
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, suppress
 from typing import Any
 
 import anyio
@@ -14,7 +16,8 @@ from rig.errors import RequestTimeoutError, RigError, UpstreamError
 from rig.testing import FakeBackend, Hang, raw, repeat
 from rig.testing.sockets import SocketStream, accept, listen
 from rig.transport import sockets
-from rig.transport.sockets import MAX_BUFFERED_BYTES, Connection, connect, now
+from rig.transport.sockets import MAX_BUFFERED_BYTES, Connection, connect, now, waits_until
+from rig.transport.timeouts import Deadline, Timeouts
 
 Sweep = Callable[
     [Callable[[], Coroutine[Any, Any, object]], Callable[[], Awaitable[None]]], Awaitable[int]
@@ -472,3 +475,286 @@ async def test_a_read_whose_time_is_over_takes_nothing_that_has_come() -> None:
         await turns(10)
         assert await connection.receive(65536, anyio.current_time()) is None
         assert await connection.receive(65536, anyio.current_time() + 60) == b"late"
+
+
+# --- Work that knows of no deadline ---
+
+NONE = dict.fromkeys(("connect_s", "first_byte_s", "idle_s", "total_s"))
+SOON_S = 0.02
+
+
+def deadline_in(seconds: float | None, *, idle_s: float | None = None) -> Deadline:
+    return Deadline(Timeouts(**{**NONE, "first_byte_s": seconds, "idle_s": idle_s}), now())
+
+
+async def forever() -> None:
+    await anyio.sleep_forever()
+
+
+async def turning() -> None:
+    while True:
+        await anyio.lowlevel.checkpoint()
+
+
+async def in_a_group() -> None:
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(anyio.sleep_forever)
+
+
+async def in_scopes() -> None:
+    with anyio.move_on_after(60), anyio.CancelScope():
+        await anyio.sleep_forever()
+
+
+async def of_a_task() -> None:
+    if sniffed_asyncio():
+        await asyncio.create_task(asyncio.sleep(60))
+    await anyio.sleep_forever()
+
+
+def sniffed_asyncio() -> bool:
+    try:
+        return asyncio.current_task() is not None
+    except RuntimeError:
+        return False
+
+
+WAITING = {"one wait": forever, "turns": turning, "a group": in_a_group, "scopes": in_scopes}
+
+
+@pytest.mark.parametrize("work", [*WAITING.values(), of_a_task], ids=[*WAITING, "a task"])
+async def test_work_ends_at_its_deadline_and_nobody_else_does(
+    work: Callable[[], Coroutine[Any, Any, None]],
+) -> None:
+    deadline = deadline_in(SOON_S)
+    outcome = await waits_until(deadline).bounded(work())
+    assert isinstance(outcome, RequestTimeoutError)
+    assert outcome.reason == "first_byte"
+    assert outcome.__context__ is None
+    assert now() >= deadline.at
+    await turns(5)
+
+
+async def test_what_waits_for_nothing_has_all_the_time() -> None:
+    async def work() -> str:
+        return "done"
+
+    waits = waits_until(deadline_in(1e-9))
+    assert await waits.bounded(work()) == "done"
+    with pytest.raises(ZeroDivisionError):
+        await waits.bounded(failing())
+
+
+async def failing() -> None:
+    _ = 1 / 0
+
+
+async def test_work_returns_and_raises_after_its_waits_too() -> None:
+    async def work(*, fails: bool) -> str:
+        for _ in range(3):
+            await anyio.lowlevel.checkpoint()
+            await anyio.sleep(0.001)
+        if fails:
+            await failing()
+        variable.set("inside")
+        return "done"
+
+    variable = contextvars.ContextVar("variable", default="")
+    waits = waits_until(deadline_in(60))
+    assert await waits.bounded(work(fails=False)) == "done"
+    assert variable.get() == "inside"
+    with pytest.raises(ZeroDivisionError):
+        await waits.bounded(work(fails=True))
+    waits.over()
+
+
+async def test_the_deadline_is_where_the_work_has_moved_it() -> None:
+    async def work(reads: int) -> None:
+        for _ in range(reads):
+            await anyio.sleep(0.01)
+            deadline.read_on(now())
+            waits.moved()
+        await anyio.sleep_forever()
+
+    started = now()
+    deadline = deadline_in(60, idle_s=0.03)
+    waits = waits_until(deadline)
+    outcome = await waits.bounded(work(6))  # twice as long as each of them may last, and no longer
+    assert isinstance(outcome, RequestTimeoutError)
+    assert outcome.reason == "idle"
+    assert 0.09 <= now() - started < 30
+
+
+async def test_each_wait_of_an_exchange_has_its_own_time() -> None:
+    deadline = deadline_in(60, idle_s=SOON_S)
+    waits = waits_until(deadline)
+    for _ in range(3):
+        await waits.bounded(anyio.sleep(0.001))
+        await anyio.sleep(SOON_S * 1.5)  # the caller's own time
+        deadline.read_on(now())
+    assert isinstance(await waits.bounded(forever()), RequestTimeoutError)
+
+
+async def test_work_that_is_ended_may_clean_up() -> None:
+    cleaned = []
+
+    async def work() -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.lowlevel.checkpoint()
+                await anyio.sleep(0.001)
+            with anyio.move_on_after(0.001, shield=True):
+                await anyio.sleep_forever()
+            cleaned.append(True)
+
+    assert isinstance(await waits_until(deadline_in(SOON_S)).bounded(work()), RequestTimeoutError)
+    assert cleaned == [True]
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"], indirect=True)
+async def test_work_that_does_not_end_is_ended_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> None:
+        for _ in range(3):
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                caught.append(True)
+        await asyncio.sleep(60)
+
+    caught: list[bool] = []
+    monkeypatch.setattr(sockets, "END_AGAIN_S", 0.001)
+    assert isinstance(await waits_until(deadline_in(SOON_S)).bounded(work()), RequestTimeoutError)
+    assert caught == [True] * 3
+
+
+@pytest.mark.parametrize("work", WAITING.values(), ids=WAITING)
+@pytest.mark.parametrize("ours_s", [SOON_S, 60], ids=["at the same time", "later"])
+async def test_a_scope_around_the_work_stays_right(
+    work: Callable[[], Coroutine[Any, Any, None]], ours_s: float
+) -> None:
+    waits = waits_until(deadline_in(ours_s))
+    outcome: object = None
+    with anyio.CancelScope(deadline=now() + SOON_S) as scope:
+        outcome = await waits.bounded(work())
+        await turns(5)  # a scope that ends gets its turn
+    assert scope.cancelled_caught
+    assert outcome is None or ours_s == SOON_S
+    waits.over()
+    await turns(5)
+
+
+@pytest.mark.parametrize("work", WAITING.values(), ids=WAITING)
+@pytest.mark.parametrize("inner_s", [SOON_S, SOON_S / 2], ids=["at the same time", "sooner"])
+async def test_a_scope_inside_of_the_work_stays_right(
+    work: Callable[[], Coroutine[Any, Any, None]], inner_s: float
+) -> None:
+    async def scoped() -> str:
+        with anyio.CancelScope(deadline=now() + inner_s):
+            await work()
+        return "inner"
+
+    waits = waits_until(deadline_in(SOON_S))
+    outcome = await waits.bounded(scoped())
+    assert isinstance(outcome, RequestTimeoutError) or outcome == "inner"
+    await turns(5)
+    waits.over()
+
+
+@pytest.mark.parametrize("work", [*WAITING.values(), of_a_task], ids=[*WAITING, "a task"])
+@pytest.mark.parametrize("offset_s", [-0.001, 0, 0.0001])
+@pytest.mark.parametrize("first", [True, False], ids=["told first", "told last"])
+@pytest.mark.parametrize("anyio_backend", ["asyncio"], indirect=True)
+async def test_a_task_that_is_asked_to_end_at_the_deadline_ends(
+    work: Callable[[], Coroutine[Any, Any, None]], offset_s: float, first: bool
+) -> None:
+    """Whichever comes first: a request to end a task is made once, and must not be lost."""
+    loop = asyncio.get_running_loop()
+
+    async def outer() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        deadline = deadline_in(SOON_S)
+        if first:
+            loop.call_at(deadline.at + offset_s, task.cancel)
+            await waits_until(deadline).bounded(work())
+        else:
+            loop.call_soon(loop.call_at, deadline.at + offset_s, task.cancel)
+            await waits_until(deadline).bounded(work())
+        await asyncio.sleep(60)
+
+    task = asyncio.create_task(outer())
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+@pytest.mark.parametrize("work", [*WAITING.values(), of_a_task], ids=[*WAITING, "a task"])
+@pytest.mark.parametrize("offset_s", [-0.001, 0, 0.0001])
+@pytest.mark.parametrize("anyio_backend", ["asyncio"], indirect=True)
+async def test_a_timeout_of_asyncio_around_the_work_stays_right(
+    work: Callable[[], Coroutine[Any, Any, None]], offset_s: float
+) -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    deadline = deadline_in(SOON_S)
+    outcome: object = None
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout_at(deadline.at + offset_s):
+            outcome = await waits_until(deadline).bounded(work())
+            await asyncio.sleep(60)
+    assert outcome is None or isinstance(outcome, RequestTimeoutError)
+    assert task.cancelling() == 0
+    await turns(5)
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"], indirect=True)
+async def test_a_scope_that_ends_while_the_work_cleans_up_stays_right() -> None:
+    async def work() -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            with suppress(asyncio.CancelledError):  # as careless clients do
+                await anyio.sleep(60)  # ended by the scope
+
+    with anyio.CancelScope(deadline=now() + 2 * SOON_S) as scope:
+        await waits_until(deadline_in(SOON_S)).bounded(work())
+        await turns(5)
+    assert scope.cancel_called
+    await turns(5)
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"], indirect=True)
+async def test_work_that_is_closed_in_the_middle_ends() -> None:
+    ended = []
+
+    async def work() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.append(True)
+
+    async def reading() -> None:
+        await waits_until(deadline_in(60)).bounded(work())
+
+    closed = reading()
+    closed.send(None)
+    closed.close()
+    assert ended == [True]
+
+
+async def test_work_can_be_cancelled_at_every_await(cancel_at_every_await: Sweep) -> None:
+    async def operation() -> None:
+        waits = waits_until(deadline_in(60))
+        assert await waits.bounded(three_waits()) == "done"
+        waits.over()
+
+    async def three_waits() -> str:
+        for _ in range(3):
+            await anyio.lowlevel.checkpoint()
+        return "done"
+
+    async def check() -> None:
+        await turns(2)
+
+    assert await cancel_at_every_await(operation, check) >= 3

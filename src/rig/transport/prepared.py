@@ -32,9 +32,8 @@ class PreparedRequest:
         self._kind: Any = type(built)
         self._stream: Any = type(built.stream)
         self._method, self._url = built.method, built.url
-        self._headers = [
-            (name, value) for name, value in built.headers.raw if name.lower() != b"content-length"
-        ]
+        # Copied as what they are, which spares each name and value being read anew.
+        self._headers: Any = type(built.headers)(built.headers)
         self._clients = client.headers.raw
 
     @classmethod
@@ -70,10 +69,11 @@ class PreparedRequest:
         request = self._kind(
             self._method,
             self._url,
-            headers=[*self._headers, (b"Content-Length", b"%d" % len(body))],
+            headers=self._headers,
             stream=self._stream(body),
             extensions=extensions,
         )
+        request.headers["Content-Length"] = str(len(body))
         request.read()  # hooks and auth may look at its content
         return request
 

@@ -429,7 +429,7 @@ class _LoopWaits(Waits):
         self._begun = False
         self._ended = False  # by us
         self._ending = False  # as soon as the turn of the loop is over
-        self._asked = 0  # how often others had asked the task to end when this wait began
+        self._asked = 0  # how often others had asked the task to end when the work began
 
     @coroutine
     def bounded(
@@ -441,12 +441,17 @@ class _LoopWaits(Waits):
             result: ResultT = done.value
             return result
         self._work, self._task = work, asyncio.current_task(self._loop)
+        self._asked = 0 if self._task is None else self._task.cancelling()
         self._begun = self._ended = self._ending = False
         self._wait(future)
         try:
             result = yield from self
         except asyncio.CancelledError:
-            if not self._ended or self._asked_since():
+            if self._ended and self._asked_since():
+                self._work = None
+                yield  # a scope of anyio's asks again, and knows only what it asked for itself
+                raise
+            if not self._ended:
                 raise
         else:
             return result
@@ -465,8 +470,7 @@ class _LoopWaits(Waits):
     def _wait(self, future: asyncio.Future[Any] | None) -> None:
         """The task waits from here on."""
         self._future = future
-        if not self._ended and self._task is not None:
-            self._asked = self._task.cancelling()
+        if not self._ended:
             at = self._deadline.at
             if self._alarm is None or self._alarm.when() > at:
                 self._set_alarm(at)
@@ -484,7 +488,7 @@ class _LoopWaits(Waits):
         if time < self._deadline.at:
             self._set_alarm(self._deadline.at)
             return
-        if not self._asked_since():
+        if not self._asked_since() or time >= self._deadline.at + END_AGAIN_S:
             self._ending = self._future is None
             # One that is done can't be cancelled: what it brings is taken.
             if self._future is None or self._future.cancel():
