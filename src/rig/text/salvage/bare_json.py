@@ -23,7 +23,7 @@ from rig.text.salvage.source import Source
 _NAME: Final = "bare_json"
 _PYTHONIC: Final = "pythonic"
 _FIRST_KEY: Final = re.compile(
-    r"[{\[]\s*+(?:\{\s*+)?(?:[\"'](?P<key>[^\"'\\\n]{0,128})(?P<closed>[\"'])?|(?P<bare>\w{0,128}))"
+    r"[{\[]\s*+(?:\{\s*+)?(?:[\"'\u201c\u201d\u2018\uff02](?P<key>[^\"'\u201c\u201d\u2019\uff02\\\n]{0,128})(?P<closed>[\"'\u201c\u201d\u2019\uff02])?|(?P<bare>\w{0,128}))"
 )
 _SCALAR: Final = r"(?:\"[^\"\\\n]{0,256}\"|'[^'\\\n]{0,256}'|null|true|false|-?\d{1,16})"
 _BEGUN_CALL: Final = re.compile(
@@ -76,7 +76,8 @@ def begins_call(source: Source, start: int) -> bool:
         return False
     word = key["key"] or key["bare"] or ""
     undecided = not key["closed"] and key.end() == len(source.text)
-    return undecided or word.lower() in FIRST_KEYS or bool(source.offer.find(word))
+    known = word in FIRST_KEYS or word.lower() in FIRST_KEYS
+    return undecided or known or bool(source.offer.find(word))
 
 
 def _skip(source: Source, start: int) -> Block:

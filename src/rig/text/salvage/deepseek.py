@@ -38,11 +38,15 @@ _SLOTS: Final = Slots(
         re.IGNORECASE,
     ),
     prefix=re.compile(
-        rf"{_BEGIN}\s*[\w.\-]{{0,128}}\s*(?:<[^<>]{{0,12}}(?:>\s*[\w.\-]{{0,128}}\s*)?)?",
+        rf"{_BEGIN}\s*[\w.\-]{{0,128}}\s*(?:<[^<>]{{0,12}}(?:>\s*(?:[\w.\-]{{0,128}}\s*|<[a-z:]{{0,14}}))?)?",
         re.IGNORECASE,
     ),
     ends=CLOSERS,
 )
+_OF_STEP: Final = re.compile(
+    rf"{_BEGIN}\s*function\s*{_SEPARATOR}\s*(?=<(?:steptml:)?invoke)", re.IGNORECASE
+)
+"""Step 3 has elements between these tokens."""
 
 
 def _read(source: Source, start: int) -> Block | None:
@@ -51,6 +55,8 @@ def _read(source: Source, start: int) -> Block | None:
             return Block(
                 end=start + len(opener), unfinished=start + len(opener) == len(source.text)
             )
+    if wrapper := _OF_STEP.match(source.text, start):
+        return Block(end=wrapper.end())
     setting = Setting(offer=source.offer, dialect=_NAME, certain=True)
     return read_slots(source, start, setting, _SLOTS)
 

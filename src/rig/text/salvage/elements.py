@@ -13,9 +13,10 @@ from rig.text.coerce import coerce_text
 from rig.text.duplicate_keys import DuplicateKind
 from rig.text.salvage.blocks import Block, undecided
 from rig.text.salvage.calls import Problem
+from rig.text.salvage.children import Frame, read_children
 from rig.text.salvage.json_values import read_value
 from rig.text.salvage.objects import Found, Setting, keyed_call, more_doubled, named_call
-from rig.text.salvage.source import Source
+from rig.text.salvage.source import TAG, Source
 
 MAX_PARAMETERS: Final = 256
 """Parameters of one call."""
@@ -73,6 +74,11 @@ def read_element(source: Source, start: int, setting: Setting, tags: Elements) -
         return Block(end=body + len(closer), calls=found.calls, problem=found.problem)
     if tags.parameter.match(source.text, body):
         return _with_parameters(source, body, name, setting, tags)
+    child = TAG.match(source.text, body)
+    if name and child and child["name"] in source.offer.properties(name):
+        frame = Frame(source=source, name=name, opener=opener[0].lower(), ends=tags.call_closers)
+        block = read_children(frame, body, setting)
+        return block or _unreadable(source, body, tags, "malformed")
     if _may_be_tag(source, body, tags):
         return undecided(source)
     return _unreadable(source, body, tags, "malformed") if name else None

@@ -1,4 +1,4 @@
-"""GLM 4.5 and later: a name, then `<arg_key>` and `<arg_value>` in pairs. No I/O."""
+"""GLM 4.5 and later, LongCat: a name, then `<arg_key>` and `<arg_value>` in pairs. No I/O."""
 
 import re
 from typing import Final
@@ -10,9 +10,11 @@ from rig.text.salvage.objects import Setting, keyed_call, more_doubled
 from rig.text.salvage.source import Source
 
 _NAME: Final = "glm"
-_KEY: Final = re.compile(r"<arg_key>\s*([^<>]{1,128}?)\s*</arg_key>\s*<arg_value>", re.IGNORECASE)
-_KEY_MARK: Final = "<arg_key>"
-_VALUE_CLOSER: Final = "</arg_value>"
+_KEY: Final = re.compile(
+    r"<(?P<space>(?:longcat_)?)arg_key>\s*(?P<key>[^<>]{1,128}?)\s*</(?P=space)arg_key>\s*<(?P=space)arg_value>",
+    re.IGNORECASE,
+)
+_KEY_MARKS: Final = ("<arg_key>", "<longcat_arg_key>")
 
 MAX_PAIRS: Final = 256
 """Parameters of one call."""
@@ -20,10 +22,9 @@ MAX_PAIRS: Final = 256
 
 def is_pair_at(source: Source, start: int) -> bool:
     """Whether a key stands at an index, or the beginning of one at the end of the text."""
-    rest = source.lower[start : start + len(_KEY_MARK)]
-    return rest == _KEY_MARK or (
-        len(rest) > 1 and start + len(rest) == len(source.text) and _KEY_MARK.startswith(rest)
-    )
+    rest = source.lower[start : start + len(_KEY_MARKS[-1])]
+    at_end = len(rest) > 1 and start + len(rest) == len(source.text)
+    return any(rest.startswith(one) or (at_end and one.startswith(rest)) for one in _KEY_MARKS)
 
 
 def read_pairs(
@@ -45,14 +46,15 @@ def read_pairs(
     cut = undecided(source)
     position = start
     while (key := _KEY.match(source.text, position)) and len(arguments) < MAX_PAIRS:
-        end = _end_of_value(source, key.end(), closers)
+        value_closer = f"</{key['space'].lower()}arg_value>"
+        end = _end_of_value(source, key.end(), value_closer, closers)
         if end < 0:
             return cut
         value = source.text[key.end() : end]
-        typed = coerce_text(value, known.get(key[1]))
-        doubled = more_doubled(doubled, arguments, key[1], typed)
-        arguments[key[1]] = typed
-        position = source.skip_blanks(end + len(_VALUE_CLOSER))
+        typed = coerce_text(value, known.get(key["key"]))
+        doubled = more_doubled(doubled, arguments, key["key"], typed)
+        arguments[key["key"]] = typed
+        position = source.skip_blanks(end + len(value_closer))
     closer = next((one for one in closers if source.lower.startswith(one, position)), "")
     if not closer:
         at, closer = source.first_of(closers, position)
@@ -63,17 +65,17 @@ def read_pairs(
     return Block(end=position + len(closer), calls=found.calls, problem=found.problem)
 
 
-def _end_of_value(source: Source, start: int, closers: tuple[str, ...]) -> int:
+def _end_of_value(source: Source, start: int, value_closer: str, closers: tuple[str, ...]) -> int:
     """Where a value ends: at a closing tag behind which the call goes on or ends; -1 when cut."""
     search = start
-    while (at := source.find(_VALUE_CLOSER, search)) >= 0 and not source.exhausted:
-        after = source.skip_blanks(at + len(_VALUE_CLOSER))
+    while (at := source.find(value_closer, search)) >= 0 and not source.exhausted:
+        after = source.skip_blanks(at + len(value_closer))
         rest = source.lower[after : after + 32]
-        if not rest or rest.startswith((_KEY_MARK, *closers)):
+        if not rest or rest.startswith((*_KEY_MARKS, *closers)):
             return at
         if after + len(rest) == len(source.text) and any(
-            mark.startswith(rest) for mark in (_KEY_MARK, *closers)
+            mark.startswith(rest) for mark in (*_KEY_MARKS, *closers)
         ):
             return -1
-        search = at + len(_VALUE_CLOSER)
+        search = at + len(value_closer)
     return -1

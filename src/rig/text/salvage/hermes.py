@@ -30,6 +30,8 @@ _NAMES: Final = (
     "longcat_tool_call",
     "\uff5cdsml\uff5cfunction_calls",
     "|dsml|function_calls",
+    "\uff5cdsml\uff5ctool_calls",
+    "|dsml|tool_calls",
 )
 
 OPENERS: Final = tuple(f"<{name}>" for name in _NAMES)

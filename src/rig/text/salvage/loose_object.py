@@ -1,7 +1,8 @@
 """Gemma's own calls: `call:NAME{key:<escape>text<escape>,n:3}`. No I/O.
 
 FunctionGemma writes them between `<start_function_call>` and `<end_function_call>` with `<escape>`
-around texts, Gemma 4 between `<|tool_call>` and `<tool_call|>` with `<|"|>`.
+around texts, Gemma 4 between `<|tool_call>` and `<tool_call|>` with `<|"|>`, or with parentheses around
+the arguments (NousResearch/hermes-agent 7449).
 """
 
 import re
@@ -17,11 +18,11 @@ from rig.text.salvage.objects import Found, Setting, keyed_call
 from rig.text.salvage.source import Source
 
 _NAME: Final = "gemma"
-_HEAD: Final = re.compile(r"(?P<name>[\w.\-]{1,128})\s*(?=\{)")
+_HEAD: Final = re.compile(r"(?P<name>[\w.\-]{1,128})\s*(?=[{(])")
 _QUOTES: Final = ("<escape>", '<|"|>')
 _TOKEN: Final = re.compile(
     r'\s++|(?P<string>"(?:[^"\\\n]|\\.)*+")|(?P<key>[A-Za-z_$][\w\-]{0,127})\s*+(?=:)'
-    r"|(?P<word>true|false|null|-?\d[\d.eE+\-]{0,40})(?=[\s,}\]])|(?P<mark>[{}\[\],:])"
+    r"|(?P<word>true|false|null|-?\d[\d.eE+\-]{0,40})(?=[\s,}\])])|(?P<mark>[{}\[\],:()])"
 )
 
 
@@ -57,10 +58,14 @@ def read_loose_call(source: Source, start: int, setting: Setting) -> Block | Non
 def _as_json(source: Source, start: int) -> tuple[int, str]:
     """The object at an index as strict JSON, "" when it is none; and where it ends."""
     parts: list[str] = []
-    position, depth, size = start, 0, len(source.text)
+    position, depth, size, closer = start, 0, len(source.text), ""
     while position < size:
         lexeme, position = _next(source, position)
-        if not lexeme:
+        if lexeme == "(" and not parts:
+            closer, lexeme = ")", "{"
+        elif closer and lexeme == closer:
+            closer, lexeme = "", "}" if depth == 1 else ""
+        if not lexeme or lexeme in {"(", ")"}:
             break
         parts.append(lexeme)
         depth += (lexeme in {"{", "["}) - (lexeme in {"}", "]"})

@@ -12,6 +12,7 @@ from typing import Final
 from rig.text.salvage.blocks import Block, Dialect
 from rig.text.salvage.elements import NAMED, Elements, read_element
 from rig.text.salvage.objects import Setting
+from rig.text.salvage.payload import read_payload
 from rig.text.salvage.source import Source
 
 _NAME: Final = "minimax"
@@ -26,16 +27,25 @@ _TAGS: Final = Elements(
     ),
     call_prefix=re.compile(rf"<(?:{_SPACE}invoke|{_GROK})(?:\s[\w.\-:=\"'\s]{{0,160}})?", _FLAGS),
     parameter=re.compile(
-        rf"<{_SPACE}(?:parameter|param){NAMED}(?P<name>[^\"'<>\s]{{1,128}})[\"']?[^<>]{{0,64}}>",
+        rf"<{_SPACE}(?:parameter|param|argument|arg){NAMED}(?P<name>[^\"'<>\s]{{1,128}})[\"']?[^<>]{{0,64}}>",
         _FLAGS,
     ),
-    parameter_closers=tuple(f"</{space}parameter>" for space in (*_SPACES, "xai:")),
+    parameter_closers=(
+        *(f"</{space}parameter>" for space in (*_SPACES, "xai:")),
+        "</param>",
+        "</argument>",
+        "</arg>",
+    ),
     call_closers=(*(f"</{space}invoke>" for space in _SPACES), f"</{_GROK}>"),
 )
+_BARE: Final = re.compile(rf"<{_SPACE}invoke>", _FLAGS)
+"""Without a name, which follows in an element of its own: `<tool_name>NAME</tool_name><parameters>`."""
 
 
 def _read(source: Source, start: int) -> Block | None:
     setting = Setting(offer=source.offer, dialect=_NAME, certain=True)
+    if bare := _BARE.match(source.text, start):
+        return read_payload(source, bare.end(), setting, _TAGS.call_closers)
     return read_element(source, start, setting, _TAGS)
 
 

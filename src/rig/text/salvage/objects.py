@@ -21,6 +21,8 @@ NAME_KEYS: Final = (
     "function_name",
     "action",
     "recipient_name",
+    "toolName",
+    "functionName",
 )
 """Where a call names its tool (ollama/ollama 12738, LangChain's `action`, OpenAI's parallel wrapper)."""
 
@@ -37,6 +39,9 @@ ARGUMENT_KEYS: Final = (
     "function_args",
     "function_arguments",
     "kwargs",
+    "toolInput",
+    "toolArgs",
+    "functionArgs",
 )
 """Where it has its arguments (NousResearch/hermes-agent 5867)."""
 
@@ -47,6 +52,10 @@ ENVELOPE_KEYS: Final = (
     "function_calls",
     "tool_uses",
     "calls",
+    "toolCalls",
+    "toolCall",
+    "functionCall",
+    "functionCalls",
 )
 """What calls are wrapped in: OpenAI's own messages, as text."""
 
@@ -69,7 +78,15 @@ _MARK_KEYS: Final = frozenset({"id", "type", "index", "call_id", "tool_call_id",
 _TYPES: Final = frozenset(
     {"function", "tool", "tool_use", "tool_call", "function_call", "action", "call"}
 )
-_NESTING: Final = ("function", "tool", "action", "function_call", "tool_call")
+_NESTING: Final = (
+    "function",
+    "tool",
+    "action",
+    "function_call",
+    "tool_call",
+    "functionCall",
+    "toolCall",
+)
 _FREE_ARGUMENTS: Final = frozenset(
     {"arguments", "action_input", "tool_input", "function_args", "function_arguments", "tool_args"}
 )

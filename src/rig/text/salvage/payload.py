@@ -6,6 +6,7 @@ from typing import Final
 
 from rig.text.salvage.blocks import Block, undecided
 from rig.text.salvage.calls import Problem, SalvagedCall
+from rig.text.salvage.children import Frame, read_children
 from rig.text.salvage.glm import is_pair_at, read_pairs
 from rig.text.salvage.json_values import read_value
 from rig.text.salvage.loose_object import read_loose_call
@@ -19,7 +20,7 @@ _STRAY: Final = re.compile(r"(?:\s*+[}\]])++")
 _NAME: Final = re.compile(r"[A-Za-z_][\w.\-]{0,127}(?::\d{1,4})?")
 _ELEMENT: Final = re.compile(
     r"<(?:tool_|function_)?name>\s{0,8}(?P<name>[\w.\-]{1,128})\s{0,8}</(?:tool_|function_)?name>\s{0,8}"
-    r"<(?:tool_)?(?:arguments|parameters|args|input)>\s{0,8}(?=\{)",
+    r"<(?P<inside>(?:tool_)?(?:arguments|parameters|args|input))>\s{0,8}(?=[{<])",
     re.IGNORECASE,
 )
 _ELEMENT_PREFIX: Final = re.compile(
@@ -30,6 +31,17 @@ _FENCE: Final = re.compile(r"`{3,8}(?:json)?[ \t\r]*\n?\s{0,8}(?=\{)", re.IGNORE
 _FENCE_PREFIX: Final = re.compile(r"`{1,8}(?:j(?:s(?:on?)?)?)?\s{0,8}", re.IGNORECASE)
 _FENCE_END: Final = re.compile(r"\s{0,8}`{3,8}[ \t\r]*(?=\n|\Z)")
 _DOUBLED: Final = re.compile(r"(?:\{\s{0,8}){1,3}(?=\{\s{0,8}[\"'])")
+_COLON: Final = re.compile(r"(?::|,|->|=>|=)\s{0,8}(?=\{)")
+_COLON_PREFIX: Final = re.compile(r"(?::|,|->?|=>?)\s{0,8}")
+_LABELLED: Final = re.compile(
+    r"(?:tool_|function_)?name\s{0,4}[:=]\s{0,4}[\"']?(?P<name>[\w.\-]{1,128})[\"']?[\s,;]{1,8}"
+    r"(?:arguments|parameters|params|args|input)\s{0,4}[:=]\s{0,8}(?=\{)",
+    re.IGNORECASE,
+)
+_LABELLED_PREFIX: Final = re.compile(
+    r"(?:tool_|function_)?name\s{0,4}(?:[:=][\w.\-\s\"',;]{0,160}(?:[:=]\s{0,8})?)?", re.IGNORECASE
+)
+_KEYWORD: Final = re.compile(r"[\w.\-]{1,128}\(\s{0,8}(?:\)|\w{1,128}\s{0,4}=)")
 _CALL: Final = re.compile(r"call:(?=[\w.\-]{0,128}\{?)", re.IGNORECASE)
 
 
@@ -60,11 +72,10 @@ def read_payload(
         return _python_list(source, at, setting, closers)
     if char in "{[":
         return read_objects(source, at, setting, closers)
-    if source.mark_at(at):
+    if source.mark_at(at) and not _CALL.match(source.text, at):
         return Block(end=at)
     if element := _ELEMENT.match(source.text, at):
-        name = source.offer.find(element["name"])
-        return read_named_object(source, element.end(), name, setting, closers)
+        return _element(source, element, setting, closers)
     if char == "<":
         rest = source.text[at : at + 64]
         cut = at + len(rest) == len(source.text) and ">" not in rest
@@ -137,10 +148,34 @@ def _python_list(
     return Block(end=end, calls=block.calls, problem=block.problem)
 
 
+def _element(
+    source: Source, element: re.Match[str], setting: Setting, closers: tuple[str, ...]
+) -> Block | None:
+    """A name and arguments in elements of their own: an object, or an element for each."""
+    name = source.offer.find(element["name"])
+    if source.text[element.end()] == "{":
+        return read_named_object(source, element.end(), name, setting, closers)
+    if not name:
+        return None
+    inside = element["inside"].lower()
+    frame = Frame(source=source, name=name, opener=f"<{inside}>", ends=(f"</{inside}>",))
+    block = read_children(frame, element.end(), setting)
+    if block is None or block.unfinished:
+        return block
+    return replace(block, end=_end_of_junk(source, block.end, closers))
+
+
 def _named(source: Source, start: int, setting: Setting, closers: tuple[str, ...]) -> Block | None:
     """A name, and the arguments in one of the ways they follow it."""
     if prefix := _CALL.match(source.text, start):
+        if _KEYWORD.match(source.text, prefix.end()):
+            return _python(source, prefix.end(), setting, closers)
         return _loose(source, prefix.end(), setting, closers)
+    if labelled := _LABELLED.match(source.text, start):
+        name = source.offer.find(labelled["name"])
+        return read_named_object(source, labelled.end(), name, setting, closers) if name else None
+    if _LABELLED_PREFIX.fullmatch(source.text, start):
+        return undecided(source, certain=False)
     match = _NAME.match(source.text, start)
     if match is None:
         return None
@@ -156,6 +191,10 @@ def _named(source: Source, start: int, setting: Setting, closers: tuple[str, ...
         return Block(end=after + len(closer), calls=found.calls, problem=found.problem)
     if char == "{":
         return read_named_object(source, after, name, setting, closers)
+    if name and (colon := _COLON.match(source.text, after)):
+        return read_named_object(source, colon.end(), name, setting, closers)
+    if name and _COLON_PREFIX.fullmatch(source.text, after):
+        return undecided(source)
     if fence := _FENCE.match(source.text, after):
         fenced = with_repairs(setting, "fence")
         block = read_named_object(source, fence.end(), name, fenced, closers)

@@ -1,6 +1,7 @@
 """ReAct: `Action: NAME` and `Action Input: ..`, and LangChain's JSON behind `Action:`. No I/O."""
 
 import re
+from dataclasses import replace
 from typing import Final
 
 from rig.text.salvage.blocks import Block, Dialect, undecided
@@ -27,6 +28,23 @@ _INPUT_PREFIX: Final = re.compile(
 _ENDS: Final = ("\nobservation", "\nthought:", "\nfinal answer", "\naction:", "\n\n")
 _CUT: Final = re.compile(r"[`\"'*]{0,3}(?:json?|jso?|j)?\s*", re.IGNORECASE)
 _NO_TOOLS: Final = frozenset({"none", "n", "no", "finish", "final", "answer", "respond", "na"})
+
+_LABELS: Final = re.compile(
+    r"(?:tool|function)(?: name)?:[ \t]{0,4}[`\"']?(?P<name>[\w.\-]{1,128})[`\"']?[ \t]{0,4}\r?\n[ \t]{0,4}"
+    r"(?:(?:tool|function)[ _])?(?:input|arguments|args|parameters|params):\s{0,8}(?=\{)",
+    re.IGNORECASE,
+)
+_OF_THE_PAST: Final = re.compile(
+    r"\s{0,8}(?:(?:tool|function)[ _])?(?:results?|outputs?|responses?|returns?|returned|status|error|observation|duration|time)\b",
+    re.IGNORECASE,
+)
+"""What follows a call in a record of calls that were made."""
+
+_LABELS_PREFIX: Final = re.compile(
+    r"(?:tool|function)(?: name)?:[ \t]{0,4}[`\"']?(?P<name>[\w.\-]{1,128})?[`\"']?[ \t]{0,4}"
+    r"(?:\r?\n[ \t]{0,4}[a-z_ ]{0,20}(?::\s{0,8})?)?",
+    re.IGNORECASE,
+)
 
 MAX_LOOK_CHARS: Final = 160
 """Characters behind a name in which its input has to begin, or the text to end."""
@@ -135,4 +153,29 @@ def _end(source: Source, start: int) -> int:
     return len(source.text) if at < 0 else at
 
 
+def _read_labels(source: Source, start: int) -> Block | None:
+    """`Tool: NAME` and `Arguments: {..}` on the next line."""
+    if not source.is_line_start(start):
+        return None
+    head = _LABELS.match(source.text, start)
+    source.charge(64)
+    if head is None:
+        cut = _LABELS_PREFIX.fullmatch(source.text, start)
+        maybe = cut is not None and source.offer.may_begin(cut["name"] or "")
+        return undecided(source, certain=False) if maybe else None
+    if head["name"] not in source.offer:
+        return None
+    value = read_value(source, head.end(), loose=True)
+    if value.kind != "complete":
+        return replace(undecided(source), weak=True) if value.kind == "truncated" else None
+    if _OF_THE_PAST.match(source.text, value.end):
+        return None
+    setting = Setting(offer=source.offer, dialect=_NAME, certain=True)
+    found = named_call(head["name"], value.value, with_repairs(setting, *value.repairs))
+    return Block(end=value.end, calls=found.calls, problem=found.problem, weak=True)
+
+
 DIALECT: Final = Dialect(name=_NAME, marks=_MARKS, read=_read)
+LABELS: Final = Dialect(
+    name=_NAME, marks=("tool:", "function:", "tool name:", "function name:"), read=_read_labels
+)

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from rig.text.salvage import deepseek, hermes, kimi, mistral
+from rig.text.salvage import deepseek, hermes, kimi, lmstudio, mistral
 from rig.text.salvage.blocks import Block, Dialect
 from rig.text.salvage.source import Source
 
@@ -11,10 +11,12 @@ _CLOSERS: Final = (
     *mistral.CLOSERS,
     *kimi.CLOSERS,
     *deepseek.CLOSERS,
+    *lmstudio.CLOSERS,
     "<|/tool_call|>",
     "<|tool_call_end|>",
     "<tool_call|>",
     "<end_function_call>",
+    "</tool_code>",
     "<|tools_suffix|>",
     "<|end_action|>",
     "<|action_end|>",

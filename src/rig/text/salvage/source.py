@@ -15,6 +15,9 @@ MIN_WORK: Final = 4096
 TAG: Final = re.compile(r"<(?P<name>[A-Za-z0-9_][\w.\-]{0,127})\s{0,8}>", re.ASCII)
 """A tag that may be a tool's name: `<read_file>`. Most tags that look so are other ones."""
 
+TAG_PREFIX: Final = re.compile(r"<(?P<name>[A-Za-z0-9_][\w.\-]{0,127})?\s{0,8}", re.ASCII)
+"""What the end of a text may have of one."""
+
 _TAG_MARK_CHARS: Final = 2
 _BLANKS = re.compile(r"\s*")
 _ASCII_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
