@@ -254,6 +254,22 @@ _COMMENTS: Final = re.compile(
     re.IGNORECASE,
 )
 
+_HANDS_OVER: Final = re.compile(
+    r"\b(?:here(?:['\u2019]s| is| are|['\u2019]re)|below|you (?:asked|wanted|requested|need)|requested|generated|converted|translated|created|"
+    r"the (?:following|result|output|code|markup|document)|hier ist|hier sind|voici|aqu\xed (?:est\xe1|tienes)|aqui est\xe1|ecco)\b|\u8fd9\u662f|\u4ee5\u4e0b",
+    re.IGNORECASE,
+)
+_A_CALL: Final = re.compile(
+    r"\b(?:calls?|tools?|requests?|functions?|next|now|aufruf|appel|llamada|chamada)\b|\u8c03\u7528",
+    re.IGNORECASE,
+)
+_TELLS: Final = re.compile(
+    r"[^.\n]{0,120}?\b(?:examples?|formats?|syntax|above|below|xml|html|markup|tags?|elements?|parameters?|placeholders?|snippets?|"
+    r"how|would|is (?:a|an|the|one|called)|beispiel|exemple|ejemplo|exemplo)\b",
+    re.IGNORECASE,
+)
+"""What is said of a document and not of a call: for elements that may be either."""
+
 _PLACEHOLDER: Final = re.compile(
     r"(?P<dots>\.{3,}|\u2026|x{3,8}|X{3,8})|<<?(?P<tag>[A-Za-z][\w \-./|]{0,60})>>?|\{{1,3}(?P<brace>[A-Za-z_][\w \-.]{0,60})\}{1,3}"
     r"|\$\{(?P<shell>[A-Za-z_]\w{0,60})\}|\[(?P<bracket>[A-Za-z][\w \-]{1,60})\]|(?P<plain>[A-Za-z_][\w \-]{1,60})"
@@ -338,6 +354,19 @@ def is_own_lead(before: str) -> bool:
         return False
     own = _INTENDS.search(clause) or _FIRST_PERSON.search(clause) or _CALLS.search(clause)
     return own is not None
+
+
+def is_presented(before: str, after: str) -> bool:
+    """Whether the sentences around what any document may hold hand it over, or tell of it.
+
+    Args:
+        before: some text that ends at it.
+        after: some text that begins at its end.
+    """
+    clause, _ = _last_clause(before)
+    if _HANDS_OVER.search(clause) and not _A_CALL.search(clause):
+        return True
+    return _TELLS.match(after.lstrip()) is not None
 
 
 def is_template(arguments: Mapping[str, object], *, alone: bool) -> bool:

@@ -42,7 +42,8 @@ def _read_bare(source: Source, start: int) -> Block | None:
     if head["name"] not in source.offer:
         return None
     setting = Setting(offer=source.offer, dialect=_NAME, certain=True)
-    return read_loose_call(source, head.start("name"), setting)
+    block = read_loose_call(source, head.start("name"), setting)
+    return block if block and (block.calls or block.unfinished) else None
 
 
 CODE: Final = Dialect(name=_NAME, marks=("tool_code",), read=_read_code)

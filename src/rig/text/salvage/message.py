@@ -16,11 +16,11 @@ from rig.text.salvage.objects import Setting, named_call
 from rig.text.salvage.source import Source
 
 _HEAD: Final = re.compile(
-    r"(?P<name>[A-Za-z_][\w.\-]{0,127})\s{0,8}(?:(?P<args>\[(?:ARGS|CALL_ID)\])|(?P<pair><(?:longcat_)?arg_key>)|(?P<object>:?\s{0,8}\{))",
+    r"(?P<name>[A-Za-z_][\w.\-]{0,127})\s{0,8}(?:(?P<args>\[(?:ARGS|CALL_ID)\])|(?P<pair><(?:longcat_)?arg_key>)|(?P<object>\{))",
     re.IGNORECASE,
 )
 _PREFIX: Final = re.compile(
-    r"(?P<name>[A-Za-z_][\w.\-]{0,127})\s{0,8}(?::\s{0,8}|\[[A-Z_]{0,7}\]?|<[a-z_]{0,15}>?)?",
+    r"(?P<name>[A-Za-z_][\w.\-]{0,127})\s{0,8}(?:\[[A-Z_]{0,7}\]?|<[a-z_]{0,15}>?)?",
     re.IGNORECASE,
 )
 

@@ -9,7 +9,7 @@ The wrapper around the calls, `<minimax:tool_call>` or `<function_calls>`, is of
 import re
 from typing import Final
 
-from rig.text.salvage.blocks import Block, Dialect
+from rig.text.salvage.blocks import Block, Dialect, undecided
 from rig.text.salvage.elements import NAMED, Elements, read_element
 from rig.text.salvage.objects import Setting
 from rig.text.salvage.payload import read_payload
@@ -45,6 +45,11 @@ _BARE: Final = re.compile(rf"<{_SPACE}invoke>", _FLAGS)
 def _read(source: Source, start: int) -> Block | None:
     setting = Setting(offer=source.offer, dialect=_NAME, certain=True)
     if bare := _BARE.match(source.text, start):
+        body = source.skip_blanks(bare.end())
+        if body == len(source.text):
+            return undecided(source, certain=False)
+        if source.text[body] not in "<{":
+            return None
         return read_payload(source, bare.end(), setting, _TAGS.call_closers)
     return read_element(source, start, setting, _TAGS)
 

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import replace
-from typing import Final
+from typing import Final, cast
 
 from rig.text.salvage.blocks import Block, Dialect, undecided
 from rig.text.salvage.calls import Problem
@@ -40,6 +40,9 @@ _OF_THE_PAST: Final = re.compile(
 )
 """What follows a call in a record of calls that were made."""
 
+_TYPES: Final = frozenset(
+    {"string", "str", "integer", "int", "number", "float", "boolean", "bool", "object", "array", "dict", "list"}
+)  # fmt: skip
 _LABELS_PREFIX: Final = re.compile(
     r"(?:tool|function)(?: name)?:[ \t]{0,4}[`\"']?(?P<name>[\w.\-]{1,128})?[`\"']?[ \t]{0,4}"
     r"(?:\r?\n[ \t]{0,4}[a-z_ ]{0,20}(?::\s{0,8})?)?",
@@ -168,11 +171,19 @@ def _read_labels(source: Source, start: int) -> Block | None:
     value = read_value(source, head.end(), loose=True)
     if value.kind != "complete":
         return replace(undecided(source), weak=True) if value.kind == "truncated" else None
-    if _OF_THE_PAST.match(source.text, value.end):
+    if _OF_THE_PAST.match(source.text, value.end) or _is_definition(value.value):
         return None
     setting = Setting(offer=source.offer, dialect=_NAME, certain=True)
     found = named_call(head["name"], value.value, with_repairs(setting, *value.repairs))
     return Block(end=value.end, calls=found.calls, problem=found.problem, weak=True)
+
+
+def _is_definition(given: object) -> bool:
+    """Whether an object says of what types arguments are, not what they are."""
+    values = cast("dict[str, object]", given).values() if isinstance(given, dict) else ()
+    if any(isinstance(value, dict) and "type" in value for value in values):
+        return True
+    return bool(values) and all(isinstance(value, str) and value in _TYPES for value in values)
 
 
 DIALECT: Final = Dialect(name=_NAME, marks=_MARKS, read=_read)

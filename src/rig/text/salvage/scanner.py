@@ -7,7 +7,7 @@ from rig.late_dataclass import dataclass
 from rig.text.json_builder import build_json
 from rig.text.salvage.blocks import Block
 from rig.text.salvage.calls import Problem, SalvagedCall
-from rig.text.salvage.cues import CONNECTS, is_own_lead, is_template
+from rig.text.salvage.cues import CONNECTS, is_own_lead, is_presented, is_template
 from rig.text.salvage.lines import Dumps
 from rig.text.salvage.message import read_message
 from rig.text.salvage.quoting import CONTEXT_CHARS, is_shown
@@ -233,6 +233,8 @@ class _Scanner:
             return True
         before = text[max(floor, begin - CONTEXT_CHARS) : begin]
         element = _ENDS_ELEMENT.search(before)
+        if is_presented(before, text[behind : behind + CONTEXT_CHARS]):
+            return True
         if not is_own_lead(before) or (element and not _OWN_ELEMENT.fullmatch(element["name"])):
             return True
         following = _ELEMENT.match(text, behind)
