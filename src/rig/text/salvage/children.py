@@ -1,6 +1,6 @@
 """Parameters as elements of their own names: `<path>a.py</path><limit>3</limit>`. No I/O."""
 
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from typing import Final
 
@@ -79,7 +79,7 @@ def read_children(frame: Frame, start: int, setting: Setting) -> Block | None:
     return None
 
 
-def cut_tag(source: Source, start: int, names: Set[str]) -> bool:
+def cut_tag(source: Source, start: int, names: Iterable[str]) -> bool:
     """Whether the text ends in what may become a tag of one of some names.
 
     Args:
@@ -88,8 +88,10 @@ def cut_tag(source: Source, start: int, names: Set[str]) -> bool:
         names: the names.
     """
     cut = TAG_PREFIX.fullmatch(source.text, start)
-    begun = (cut["name"] or "") if cut else ""
-    return cut is not None and any(name.startswith(begun) for name in names)
+    if cut is None:
+        return False
+    begun = cut["name"] or ""
+    return any(name.startswith(begun) for name in names)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ MARKS: Final = tuple(f"<{char}" for char in "abcdefghijklmnopqrstuvwxyz012345678
 def _read(source: Source, start: int) -> Block | None:
     tag = TAG.match(source.text, start)
     if tag is None:
-        cut = cut_tag(source, start, frozenset(source.offer.names))
+        cut = cut_tag(source, start, source.offer.names)
         return undecided(source, certain=False) if cut else None
     name = tag["name"]
     source.charge(len(name))

@@ -23,6 +23,10 @@ from rig.text.salvage.source import Source
 CONTEXT_CHARS: Final = 200
 """Characters before a call that can tell that it is an example."""
 
+FIRST_CHARS: Final = 40
+"""Characters of a code block that begins a message which may still become what a call begins with; no mark of a
+dialect is longer."""
+
 _FENCE: Final = re.compile(r"(?P<run>`{3,16}|~{3,16})(?P<info>[^\n`]{0,80})")
 _TOOL_INFOS: Final = frozenset({"tool_code", "tool_call", "tool_calls", "function_call", "tool"})
 _OUTPUT: Final = re.compile(
@@ -168,6 +172,11 @@ def _may_be_call(source: Source, start: int, end: int) -> bool:
     if not head or head[0] in "<`~":
         return True
     if head[0] in "{[" and begins_call(source, at):
+        return True
+    mark = source.marks.match(source.lower, at)
+    if mark is not None and len(mark[0]) > 1:
+        return True
+    if at + len(head) == len(source.text) and len(head) < FIRST_CHARS and "\n" not in head:
         return True
     word = re.match(r"\[?\s*([\w.\-]*)", head)
     return word is not None and source.offer.may_begin(word[1])

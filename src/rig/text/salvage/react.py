@@ -23,7 +23,7 @@ _INPUT: Final = re.compile(
 _COLON: Final = re.compile(r"[ \t]?:\s{1,8}(?=\{)")
 _COLON_PREFIX: Final = re.compile(r"[ \t]?:\s{0,8}")
 _INPUT_PREFIX: Final = re.compile(
-    r"[ \t]*(?:\r?\n\s*\*{0,2}[a-z _]{0,14}\*{0,2}[ \t]?)?", re.IGNORECASE
+    r"[ \t]*(?:\r\Z|\r?\n\s*\*{0,2}[a-z _]{0,14}\*{0,2}[ \t]?)?", re.IGNORECASE
 )
 _ENDS: Final = ("\nobservation", "\nthought:", "\nfinal answer", "\naction:", "\n\n")
 _CUT: Final = re.compile(r"[`\"'*]{0,3}(?:json?|jso?|j)?\s*", re.IGNORECASE)
@@ -45,7 +45,7 @@ _TYPES: Final = frozenset(
 )  # fmt: skip
 _LABELS_PREFIX: Final = re.compile(
     r"(?:tool|function)(?: name)?:[ \t]{0,4}[`\"']?(?P<name>[\w.\-]{1,128})?[`\"']?[ \t]{0,4}"
-    r"(?:\r?\n[ \t]{0,4}[a-z_ ]{0,20}(?::\s{0,8})?)?",
+    r"(?:\r\Z|\r?\n[ \t]{0,4}[a-z_ ]{0,20}(?::\s{0,8})?)?",
     re.IGNORECASE,
 )
 
