@@ -88,6 +88,7 @@ TESTED_AS_PART_OF = {
     "text/salvage/loose_object.py": "text/salvage/test_salvage.py",
     "text/salvage/message.py": "text/salvage/test_salvage.py",
     "text/salvage/minimax.py": "text/salvage/test_salvage.py",
+    "text/salvage/minimax_m3.py": "text/salvage/test_salvage.py",
     "text/salvage/mistral.py": "text/salvage/test_salvage.py",
     "text/salvage/offer.py": "text/salvage/test_salvage.py",
     "text/salvage/payload.py": "text/salvage/test_salvage.py",

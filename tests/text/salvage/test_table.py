@@ -32,6 +32,7 @@ def test_every_dialect_has_a_name_of_its_own_or_shares_it_knowingly() -> None:
         "harmony",
         "hermes",
         "gemma",
+        "minimax",
         "react",
         "functionary",
         "qwen_coder",

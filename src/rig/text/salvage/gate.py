@@ -31,7 +31,7 @@ reading it five times does."""
 
 _LINE_BEGINS: Final = ">]\u25b7"
 _MARK_CHARS: Final = re.compile(
-    r"[<\[{`>~*\n\r\u273f]"
+    r"[<\[\]{`>~*\n\r\u273f]"
 )  # words begin calls on lines of their own only
 _NATIVE_STARTS: Final = re.compile(
     f"[{re.escape(''.join(sorted({prefix[0] for prefix in NATIVE_PREFIXES})))}]"
