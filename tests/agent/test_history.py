@@ -13,9 +13,11 @@ from rig.agent.history import (
     assistant_turn,
     prepare,
     prepare_open,
+    put_in_order,
     read_history,
     tool_turn,
 )
+from rig.agent.in_order import is_in_order
 from rig.errors import InvalidRequestError
 from rig.messages import Content, ImagePart, Message, SignedThought, TextPart, ToolCall
 from rig.model import Reply
@@ -457,3 +459,19 @@ def test_only_open_calls_tell_the_two_preparations_apart(messages: list[Message]
     opened, pending = prepare_open(messages)
     ids = {call.id for call in pending}
     assert opened == tuple(turn for turn in prepare(messages) if turn.tool_call_id not in ids)
+
+
+@given(st.lists(TURNS, max_size=12))
+def test_the_look_and_the_work_agree(messages: list[Message]) -> None:
+    prepared = put_in_order(messages)
+    unchanged = prepared == tuple(messages)
+    assert unchanged or not is_in_order(messages)
+    assert prepare(messages) == prepared
+
+
+@given(st.lists(TURNS, max_size=12))
+def test_nothing_is_done_twice(messages: list[Message]) -> None:
+    prepared = put_in_order(
+        [turn for turn in messages if "<" not in turn.text and "[" not in turn.text]
+    )
+    assert is_in_order(prepared)

@@ -47,11 +47,11 @@ def sendable(call: ToolCall, problem: str = "") -> ToolCall:
         problem: what the model was told of unusable arguments; "" for the words of this module.
     """
     changes: dict[str, object] = {} if call.name else {"name": UNNAMED_TOOL}
-    if not _holds_object(call.arguments):
+    if not holds_object(call.arguments):
         from rig.text.arguments import read_arguments  # noqa: PLC0415 of broken calls
 
         read = read_arguments(call.arguments)
-        if read.kind == "object" and _holds_object(read.text):
+        if read.kind == "object" and holds_object(read.text):
             changes |= {"arguments": read.text, "repairs": (*call.repairs, *read.repairs)}
         else:
             told = problem or (TRUNCATED if read.kind == "truncated" else MALFORMED)
@@ -60,6 +60,19 @@ def sendable(call: ToolCall, problem: str = "") -> ToolCall:
                 "repairs": (*call.repairs, REPLACED),
             }
     return call.model_copy(update=changes) if changes else call
+
+
+def holds_object(arguments: str) -> bool:
+    """Whether arguments are the text of one JSON object.
+
+    Args:
+        arguments: of a call.
+    """
+    try:
+        value: object = from_json(arguments, allow_inf_nan=False)
+    except (ValueError, TypeError):  # TypeError: lone surrogates in the text
+        return False
+    return isinstance(value, dict)
 
 
 def give_ids(calls: Sequence[ToolCall], messages: Sequence[Message]) -> tuple[ToolCall, ...]:
@@ -119,14 +132,6 @@ class UniqueIds:
             chosen = f"rig{self._count:06d}"
         self._used.add(chosen)
         return chosen
-
-
-def _holds_object(text: str) -> bool:
-    try:
-        value: object = from_json(text, allow_inf_nan=False)
-    except (ValueError, TypeError):  # TypeError: lone surrogates in the text
-        return False
-    return isinstance(value, dict)
 
 
 def _stand_in(arguments: str, problem: str) -> str:

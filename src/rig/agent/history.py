@@ -14,6 +14,7 @@ from itertools import groupby
 from typing import TypeVar
 
 from rig.agent.calls import REPLACED, UNNAMED_TOOL, UniqueIds, sendable, with_id
+from rig.agent.in_order import is_blank, is_in_order
 from rig.messages import Content, ContentPart, Message, TextPart, ToolCall, read_messages
 from rig.model import Reply
 from rig.text.reasoning import may_hold_thought, separate_reasoning
@@ -45,7 +46,18 @@ def prepare(messages: Sequence[Message]) -> Prepared:
     Returns:
         An equal tuple when nothing was to be done.
     """
-    return messages if isinstance(messages, Prepared) else _prepared(messages, _paired(messages))
+    if isinstance(messages, Prepared):
+        return messages
+    return Prepared(messages) if is_in_order(messages) else put_in_order(messages)
+
+
+def put_in_order(messages: Sequence[Message]) -> Prepared:
+    """The same without a look whether anything is to be done.
+
+    Args:
+        messages: the conversation, oldest first.
+    """
+    return _prepared(messages, _paired(messages))
 
 
 def prepare_open(messages: Sequence[Message]) -> tuple[tuple[Message, ...], tuple[ToolCall, ...]]:
@@ -57,6 +69,8 @@ def prepare_open(messages: Sequence[Message]) -> tuple[tuple[Message, ...], tupl
     Returns:
         The conversation, and its open calls in order; no calls when nothing is open.
     """
+    if is_in_order(messages):
+        return Prepared(messages), ()
     turns = _paired(messages)
     settled = turns[-1].settled if turns and isinstance(turns[-1], _CallTurn) else ()
     prepared = _prepared(messages, turns)
@@ -213,7 +227,7 @@ def _paired(messages: Sequence[Message]) -> list[Message | _CallTurn]:
                 )
                 pairing.open(turn, (call.id for call in clean.tool_calls))
                 turns.append(turn)
-            elif not _is_blank(clean.content):
+            elif not is_blank(clean.content):
                 turns.append(clean)
     return turns
 
@@ -235,7 +249,7 @@ def _prepared(messages: Sequence[Message], turns: Sequence[Message | _CallTurn])
 
 def _system(messages: Sequence[Message]) -> Sequence[Message]:
     """The system messages as one, wherever they stood; none when they say nothing."""
-    spoken = [turn for turn in messages if turn.role == "system" and not _is_blank(turn.content)]
+    spoken = [turn for turn in messages if turn.role == "system" and not is_blank(turn.content)]
     return spoken if len(spoken) < 2 else [_merged(spoken)]
 
 
@@ -264,7 +278,7 @@ def _merged(turns: Sequence[Message]) -> Message:
 
 
 def _joined_content(contents: Sequence[Content]) -> Content:
-    spoken = [content for content in contents if not _is_blank(content)]
+    spoken = [content for content in contents if not is_blank(content)]
     texts = [content for content in spoken if isinstance(content, str)]
     if len(texts) == len(spoken):
         return _BLANK_LINE.join(texts)
@@ -301,10 +315,6 @@ def _without_old_reasoning(turns: Sequence[Message]) -> list[Message]:
 
 def _unthought(turn: Message) -> Message:
     return _changed(turn, reasoning="" if turn.reasoning else turn.reasoning, thoughts=())
-
-
-def _is_blank(content: Content) -> bool:
-    return not content.strip() if isinstance(content, str) else not content
 
 
 def _same(left: Sequence[object], right: Sequence[object]) -> bool:

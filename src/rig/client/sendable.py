@@ -48,7 +48,9 @@ def sendable(
         InvalidRequestError: it can't be sent as it stands.
     """
     messages = prepare(request.messages)
-    if model != request.model or messages is not request.messages:
+    if model != request.model or (
+        messages is not request.messages and messages != request.messages
+    ):
         request = replace(request, model=model, messages=messages)
     wire = wire_of(dialect)
     body = wire.encode(request, stream=stream, dialect=dialect)
