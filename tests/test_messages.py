@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
-from rig.errors import InvalidJSONError
+from rig.errors import InvalidJSONError, InvalidRequestError
 from rig.messages import (
     MAX_COUNT,
     AudioPart,
@@ -20,6 +20,8 @@ from rig.messages import (
     Usage,
     as_array,
     as_object,
+    plain_message,
+    read_messages,
 )
 
 
@@ -534,3 +536,74 @@ def test_the_total_is_every_billed_token_counted_once(wire: dict[str, Any], tota
     usage = Usage.model_validate(wire)
     assert usage.total == total
     assert Usage.model_validate(usage.model_dump()).total == total
+
+
+NAMES = st.sampled_from(["a", "", " b ", "null", "\ud800"]) | st.none() | st.just(7)
+WIRE_CALLS = st.fixed_dictionaries(
+    {"id": NAMES},
+    optional={
+        "type": st.just("function"),
+        "index": st.just(0),
+        "function": st.just({})
+        | st.just("f")
+        | st.fixed_dictionaries(
+            {"name": NAMES},
+            optional={"arguments": st.sampled_from(["{}", "", '{"a": 1}', None, {"a": 1}, [1]])},
+        ),
+        "origin": st.just("json"),
+        "name": NAMES,
+    },
+)
+WIRES = st.fixed_dictionaries(
+    {"role": st.sampled_from(["system", "user", "assistant", "tool", "developer", "", None, 1])},
+    optional={
+        "content": st.sampled_from(["", "a", " \ud800", None, 7, [{"type": "text", "text": "a"}]]),
+        "name": NAMES,
+        "tool_call_id": NAMES,
+        "tool_calls": st.none() | st.just(7) | st.lists(WIRE_CALLS, max_size=2),
+        "reasoning": st.just("hm"),
+        "refusal": st.just("no"),
+        "tool_name": st.just("t"),
+    },
+)
+
+
+@given(WIRES)
+def test_a_dict_is_read_as_it_is_validated(wire: dict[str, Any]) -> None:
+    try:
+        validated = Message.model_validate(wire)
+    except ValidationError:
+        with pytest.raises(InvalidRequestError):
+            read_messages([wire])
+        return
+    (read,) = read_messages([wire])
+    assert read == validated
+    assert repr(read) == repr(validated)
+    assert read.model_fields_set == validated.model_fields_set
+    assert [call.model_fields_set for call in read.tool_calls] == [
+        call.model_fields_set for call in validated.tool_calls
+    ]
+    assert read.model_dump() == validated.model_dump()
+
+
+CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+
+
+@pytest.mark.parametrize(
+    ("wire", "is_plain"),
+    [
+        ({"role": "user", "content": "a"}, True),
+        ({"role": "system", "content": "a", "name": "b"}, True),
+        ({"role": "assistant", "content": None, "tool_calls": [CALL]}, True),
+        ({"role": "tool", "content": "a", "tool_call_id": "c"}, True),
+        ({"role": "developer", "content": "a"}, False),
+        ({"role": "user", "content": [{"type": "text", "text": "a"}]}, False),
+        ({"role": "assistant", "content": "a", "reasoning": "b"}, False),
+        ({"role": "assistant", "tool_calls": [CALL | {"origin": "json"}]}, False),
+        ({"role": ["user"], "content": "a"}, False),
+    ],
+)
+def test_what_most_clients_keep_is_read_without_validation(
+    wire: dict[str, object], is_plain: bool
+) -> None:
+    assert (plain_message(wire) is not None) is is_plain
