@@ -79,11 +79,11 @@ def conversation(rounds: int) -> tuple[Message, ...]:
 
 
 def test_a_plain_answer_is_read_in_few_calls() -> None:
-    assert calls_of(lambda: decode_chat(ANSWER)) <= 25
+    assert calls_of(lambda: decode_chat(ANSWER)) <= 18
 
 
 def test_a_plain_call_is_read_in_few_calls() -> None:
-    assert calls_of(lambda: decode_chat(answers(2)[0].partition(b"\r\n\r\n")[2])) <= 38
+    assert calls_of(lambda: decode_chat(answers(2)[0].partition(b"\r\n\r\n")[2])) <= 31
 
 
 def test_plain_prose_is_not_searched_for_calls() -> None:

@@ -15,7 +15,7 @@ from pydantic_core import from_json
 from rig.late_dataclass import dataclass
 from rig.messages import NOT_A_NAME, ToolCall, arguments_text, as_array, as_object, cleaned_name
 from rig.wire.dialects import ARGUMENT_KEYS, NAME_PREFIXES
-from rig.wire.payload import is_parsed_object, mend_escapes, parse_json
+from rig.wire.payload import OBJECT, mend_escapes, parse_json
 
 ID_CHARS: Final = 9
 """Length of the ids made here. Mistral's templates and API refuse every id that is not exactly nine
@@ -117,7 +117,7 @@ def read_plain_calls(entries: list[Any]) -> tuple[ToolCall, ...] | None:
     calls: list[ToolCall] = []
     ids: set[str] = set()
     for entry in entries:
-        if not is_parsed_object(entry) or not is_parsed_object(function := entry.get("function")):
+        if type(entry) is not OBJECT or type(function := entry.get("function")) is not OBJECT:
             return None
         told_id, name, told = entry.get("id"), function.get("name"), function.get("arguments")
         if not (type(told_id) is str and type(name) is str and type(told) is str):

@@ -7,7 +7,7 @@ use is a typed error, never an empty success, also at status 200.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from pydantic_core import from_json
 
@@ -22,7 +22,7 @@ from rig.text.stop_tokens import strip_stop_token
 from rig.wire.calls import Calls, read_calls
 from rig.wire.content import Content, read_content, read_thoughts
 from rig.wire.finish import ending, finish_reason, finish_word
-from rig.wire.payload import is_parsed_array, is_parsed_object, parse_json
+from rig.wire.payload import ARRAY, OBJECT, is_parsed_object, parse_json
 from rig.wire.plain_reply import read_plain_reply
 from rig.wire.salvaged import read_text_calls, unread_call
 from rig.wire.told_faults import error_in_payload, first_choice
@@ -250,17 +250,18 @@ def _kind_of_text(body: bytes) -> str:
     return "event_stream" if head.startswith(_EVENT_STARTS) else "not_json"
 
 
-def _plain_choice(payload: Mapping[str, object]) -> Mapping[str, object] | None:
+def _plain_choice(payload: Any) -> Mapping[str, Any] | None:  # noqa: ANN401 what is in it is looked at here
     """The choice of an answer that has one, and nothing that could tell of a fault; None of any other."""
     choices = payload.get("choices")
-    if not is_parsed_array(choices) or len(choices) != 1:
+    if type(choices) is not ARRAY or len(choices) != 1:
         return None
     choice = choices[0]
-    if not is_parsed_object(choice) or choice.get("error") or choice.get("index"):
+    if type(choice) is not OBJECT or choice.get("error") or choice.get("index"):
         return None
     if payload.get("error") or payload.get("object") == "error" or "base_resp" in payload:
         return None
-    return choice
+    plain: Mapping[str, Any] = choice
+    return plain
 
 
 def _only_choice(payload: Mapping[str, object], body: bytes) -> Mapping[str, object]:

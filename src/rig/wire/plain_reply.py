@@ -18,7 +18,7 @@ from rig.wire.calls import read_plain_calls
 from rig.wire.content import read_thoughts
 from rig.wire.dialects import REASONING_FIELDS
 from rig.wire.finish import FINISH_REASONS
-from rig.wire.payload import is_parsed_array, is_parsed_object
+from rig.wire.payload import ARRAY, OBJECT
 from rig.wire.usage import read_usage, usage_in
 
 _FINISHES: Final[Mapping[str, FinishReason]] = {
@@ -38,7 +38,11 @@ class _Unfrozen:
 
 
 def read_plain_reply(
-    payload: Mapping[str, Any], choice: Mapping[str, Any], *, latency_s: float, with_tools: bool
+    payload: Mapping[str, Any],
+    choice: Any,  # noqa: ANN401 what is in it is looked at here
+    *,
+    latency_s: float,
+    with_tools: bool,
 ) -> Reply | None:
     """The reply in a completion of the usual shape, in a third of the time.
 
@@ -53,7 +57,7 @@ def read_plain_reply(
     """
     word, message = choice.get("finish_reason"), choice.get("message")
     finish = _FINISHES.get(word) if type(word) is str else None
-    if finish is None or not is_parsed_object(message) or message.get("refusal"):
+    if finish is None or type(message) is not OBJECT or message.get("refusal"):
         return None
     content = message.get("content") or ""
     if type(content) is not str:
@@ -67,7 +71,7 @@ def read_plain_reply(
             return None
         text = strip_stop_token(content).strip()
     if told := message.get("tool_calls"):
-        calls = read_plain_calls(told) if is_parsed_array(told) else None
+        calls = read_plain_calls(told) if type(told) is ARRAY else None
         if calls is None:
             return None
     elif (

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from rig.messages import MAX_COUNT, Usage, as_object, read_count
-from rig.wire.payload import is_parsed_object
+from rig.wire.payload import OBJECT
 from rig.wire.spelling import snake_case
 
 _OURS: Final = frozenset({
@@ -92,17 +92,18 @@ def read_usage(usage: object, timings: object = None, *, latency_s: float = 0.0)
     Returns:
         What was told; counters that nobody told are 0.
     """
-    if is_parsed_object(usage):
-        read = _read_plain(usage, timings, latency_s)
-        if read is not None:
-            return read
-    elif usage is None and timings is None:
+    read = _read_plain(usage, timings, latency_s)
+    if read is not None:
+        return read
+    if usage is None and timings is None:
         return Usage.made(latency_s=latency_s)
     return read_any_usage(usage, timings, latency_s=latency_s)
 
 
-def _read_plain(usage: dict[str, Any], timings: object, latency_s: float) -> Usage | None:
+def _read_plain(usage: Any, timings: Any, latency_s: float) -> Usage | None:  # noqa: ANN401 JSON is any value
     """A usage as OpenAI defines it, an eighth of the work of `read_any_usage`; None for any other."""
+    if type(usage) is not OBJECT:
+        return None
     prompt, completion = usage.get("prompt_tokens"), usage.get("completion_tokens")
     total = usage.get("total_tokens")
     if not (
@@ -117,18 +118,18 @@ def _read_plain(usage: dict[str, Any], timings: object, latency_s: float) -> Usa
         return None
     cached = thought = 0
     if details := usage.get("prompt_tokens_details"):
-        if not is_parsed_object(details) or not _PLAIN_DETAILS.issuperset(details):
+        if type(details) is not OBJECT or not _PLAIN_DETAILS.issuperset(details):
             return None
         cached = read_count(details.get("cached_tokens"))
     if details := usage.get("completion_tokens_details"):
-        if not is_parsed_object(details) or not _PLAIN_DETAILS.issuperset(details):
+        if type(details) is not OBJECT or not _PLAIN_DETAILS.issuperset(details):
             return None
         thought = read_count(details.get("reasoning_tokens"))
     if not thought and "reasoning_tokens" in usage:
         thought = read_count(usage["reasoning_tokens"])
     prompt_s = generation_s = None
     if timings:
-        if not is_parsed_object(timings):
+        if type(timings) is not OBJECT:
             return None
         prompt_s, generation_s = timings.get("prompt_ms"), timings.get("predicted_ms")
         new = timings.get("prompt_n")
