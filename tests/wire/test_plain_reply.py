@@ -21,6 +21,7 @@ from rig.wire.plain_reply import read_plain_reply
 
 CAPTURES = Path(__file__).parents[1] / "data" / "wire" / "captures"
 TOOLS = (OfferedTool("add", {"type": "object", "properties": {"a": {"type": "integer"}}}),)
+HERMES = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
 USAGE = {"prompt_tokens": 63, "completion_tokens": 17, "total_tokens": 80}
 TIMINGS = {"prompt_n": 63, "prompt_ms": 41.2, "predicted_n": 17, "predicted_ms": 211.9}
 
@@ -97,7 +98,7 @@ def told(found: Any) -> Any:
 @pytest.mark.parametrize("server", EMPTY)
 def test_what_servers_answer_with_is_read_without_a_search(server: str, what: str) -> None:
     payload = completion(server, what)
-    found = read_plain_reply(payload, payload["choices"][0], latency_s=0.5, with_tools=False)
+    found = read_plain_reply(payload, payload["choices"][0], b"", latency_s=0.5)
     assert isinstance(found, Reply)
     general = read_any_completion(payload, b"", latency_s=0.5)
     assert found == general
@@ -111,17 +112,26 @@ def test_what_servers_answer_with_is_read_without_a_search(server: str, what: st
 def test_a_text_that_may_be_more_is_left_to_be_read(content: str) -> None:
     payload = completion("llama.cpp", "a text")
     payload["choices"][0]["message"]["content"] = content
-    found = read_plain_reply(payload, payload["choices"][0], latency_s=0.0, with_tools=True)
+    found = read_plain_reply(payload, payload["choices"][0], b"", tools=TOOLS)
     assert found is None
 
 
-@pytest.mark.parametrize("content", ["add(a=1)", "`42`", "**42**", "It is: 42"])
-def test_with_tools_only_prose_is_not_searched_for_calls(content: str) -> None:
+@pytest.mark.parametrize("content", ["add(a=1)", "`42`", "**42**", "It is: 42", HERMES])
+def test_calls_that_come_as_text_are_read_where_tools_were_offered(content: str) -> None:
     payload = completion("llama.cpp", "a text")
     choice = payload["choices"][0]
     choice["message"]["content"] = content
-    assert read_plain_reply(payload, choice, latency_s=0.0, with_tools=True) is None
-    assert read_plain_reply(payload, choice, latency_s=0.0, with_tools=False) is not None
+    for tools in ((), TOOLS):
+        found = read_plain_reply(payload, choice, b"seed", tools=tools)
+        assert found == read_any_completion(payload, b"seed", tools=tools)
+
+
+@pytest.mark.parametrize("content", [HERMES[:30], HERMES.replace("add", "subtract")])
+def test_a_text_that_is_a_call_nobody_can_make_is_left_to_be_read(content: str) -> None:
+    payload = completion("llama.cpp", "a text")
+    choice = payload["choices"][0]
+    choice["message"]["content"] = content
+    assert read_plain_reply(payload, choice, b"", tools=TOOLS) is None
 
 
 ABSENT = "(absent)"

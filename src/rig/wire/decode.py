@@ -90,7 +90,7 @@ def read_completion(
     """
     choice = _plain_choice(payload)
     if choice is not None:
-        reply = read_plain_reply(payload, choice, latency_s=latency_s, with_tools=bool(tools))
+        reply = read_plain_reply(payload, choice, body, latency_s=latency_s, tools=tools)
         if reply is not None:
             return reply
     return read_any_completion(payload, body, latency_s=latency_s, tools=tools)

@@ -5,13 +5,14 @@ knows; nothing that tells of a refusal. That is what llama.cpp, vLLM, SGLang, Ol
 Whatever else comes is left to `rig.wire.decode`, which reads every shape; what is read here reads the same there.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from rig.messages import ReasoningField
 from rig.model import FinishReason, Reply
 from rig.text.reasoning import may_hold_thought
 from rig.text.reasoning_tags import holds_tag
+from rig.text.salvage import OfferedTool
 from rig.text.salvage.signs import SIGNS
 from rig.text.stop_tokens import strip_stop_token
 from rig.wire.calls import read_plain_calls
@@ -19,6 +20,7 @@ from rig.wire.content import read_thoughts
 from rig.wire.dialects import REASONING_FIELDS
 from rig.wire.finish import FINISH_REASONS
 from rig.wire.payload import ARRAY, OBJECT
+from rig.wire.salvaged import read_text_calls
 from rig.wire.usage import read_usage, usage_in
 
 _FINISHES: Final[Mapping[str, FinishReason]] = {
@@ -40,17 +42,19 @@ class _Unfrozen:
 def read_plain_reply(
     payload: Mapping[str, Any],
     choice: Any,  # noqa: ANN401 what is in it is looked at here
+    body: bytes,
     *,
-    latency_s: float,
-    with_tools: bool,
+    latency_s: float = 0.0,
+    tools: Sequence[OfferedTool] = (),
 ) -> Reply | None:
     """The reply in a completion of the usual shape, in a third of the time.
 
     Args:
         payload: the completion, which tells of no fault.
         choice: its only choice.
+        body: what it was read from: the seed of missing ids.
         latency_s: seconds the answer took, for the usage.
-        with_tools: tools were offered, so that the text may hold calls.
+        tools: what was offered; where there are any, calls that came as text are read too.
 
     Returns:
         What `rig.wire.decode` reads in it; None when it has to look.
@@ -74,15 +78,19 @@ def read_plain_reply(
         calls = read_plain_calls(told) if type(told) is ARRAY else None
         if calls is None:
             return None
-    elif (
-        not text
-        or choice.get("tool_calls")
-        or message.get("function_call")
-        or (with_tools and SIGNS.search(content) is not None)
-    ):
+    elif not text or choice.get("tool_calls") or message.get("function_call"):
         return None
     else:
         calls = ()
+        if tools and SIGNS.search(content) is not None:
+            found = read_text_calls(content, thoughts, tools, seed=body)
+            text, thoughts, calls = (
+                strip_stop_token(found.text).strip(),
+                found.reasoning,
+                found.calls,
+            )
+            if found.problem or not (text or calls):
+                return None
     model = payload.get("model")
     reply: Any = _Unfrozen()  # 0.2 us instead of 1.1
     reply.text = text
