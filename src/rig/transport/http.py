@@ -378,11 +378,17 @@ class HTTP:
 
     async def _request(self, method: str, path: str, body: bytes, headers: Headers) -> Response:
         deadline = Deadline(self._timeouts, now())
+        route = self._route or self._opened()
         come = _Come()
         outcome: RigError | None = None
-        route = self._route or self._opened()
         if route.minds_deadline:
-            outcome = await self._exchange(route, method, path, body, headers, come, deadline)
+            answer = await route.send(method, path, body, headers, deadline=deadline)
+            if isinstance(answer, RigError):
+                raise answer
+            whole = self._whole(answer)
+            if whole is not None:
+                return Response(answer.status, answer.headers, whole)
+            outcome = await self._take(answer, come, deadline)
         else:
             waits = waits_until(deadline)
             try:
@@ -405,16 +411,30 @@ class HTTP:
         headers: Headers,
         come: _Come,
         deadline: Deadline,
-        waits: Waits | None = None,
+        waits: Waits,
     ) -> RigError | None:
-        """One request and its answer, filled in as it comes; what went wrong is returned."""
+        """One request of a caller's client and its answer; what went wrong is returned."""
         try:
             answer = await route.send(method, path, body, headers, deadline=deadline)
-            if isinstance(answer, RigError):
-                return answer
-            come.status, come.headers = answer.status, answer.headers
-            if self._is_done(answer, come):
-                return None
+        except RigError as error:
+            return error
+        if isinstance(answer, RigError):
+            return answer
+        return await self._take(answer, come, deadline, waits)
+
+    def _whole(self, answer: "Answer") -> bytes | None:
+        """A body that came with its head, and needs no decoding and no cutting; None of any other."""
+        body = answer.whole
+        if body is None or answer.encoding or len(body) > self._max_response_bytes:
+            return None
+        return body
+
+    async def _take(
+        self, answer: "Answer", come: _Come, deadline: Deadline, waits: Waits | None = None
+    ) -> RigError | None:
+        """Read an answer to its end, and close it; what went wrong is returned."""
+        come.status, come.headers = answer.status, answer.headers
+        try:
             try:
                 await self._read_all(come, answer, deadline, waits)
             finally:
@@ -429,15 +449,6 @@ class HTTP:
             return mapped
         come.complete = True
         return None
-
-    def _is_done(self, answer: "Answer", come: _Come) -> bool:
-        """Take a body that came with its head, and needs no decoding and no cutting."""
-        body = answer.whole
-        if body is None or answer.encoding or len(body) > self._max_response_bytes:
-            return False
-        come.parts.append(body)
-        come.complete = True
-        return True
 
     async def _read_all(
         self,

@@ -205,7 +205,7 @@ class ConnectionPool:
     async def send(
         self,
         origin: Origin,
-        head: RequestHead,
+        head: bytes,
         body: bytes,
         *,
         connect_s: float | None,
@@ -213,9 +213,12 @@ class ConnectionPool:
     ) -> "PoolAnswer":
         """Send a request whose head is written already, without httpx's objects: 25 us a request.
 
+        It is one coroutine and that of the read, because each stays alive for as long as the answer is
+        waited for.
+
         Args:
             origin: where it goes.
-            head: its head.
+            head: its head, of a connection that may carry more.
             body: its body.
             connect_s: seconds a new connection may take.
             deadline: bounds every wait from here on, those of whoever reads the answer too.
@@ -233,7 +236,18 @@ class ConnectionPool:
         connection = self._idle.take(origin) or await self._open_by(deadline, origin, connect_s)
         exchange = Exchange(self, origin, connection)
         exchange.deadline = deadline
-        return PoolAnswer(exchange, await exchange.ask(head, body))
+        try:
+            exchange.may_keep()
+            if not connection.write(head + body):
+                await exchange.write_whole(head, body)
+            data = await connection.receive(RECEIVE_BYTES, deadline.at)
+            if data is None:
+                raise deadline.error()
+            answer = exchange.plain_head(data) or await exchange.read_head(data)
+        except BaseException:
+            exchange.close()
+            raise
+        return PoolAnswer(exchange, answer)
 
     async def _open_by(
         self, deadline: Deadline, origin: Origin, timeout_s: float | None
@@ -368,7 +382,8 @@ class Exchange:
         """Write the request and read the answer's head; the connection is closed when that fails."""
         try:
             await self.write(head, body)
-            return await self.read_head(self._come(await self._receive()))
+            data = self._come(await self._receive())
+            return self.plain_head(data) or await self.read_head(data)
         except BaseException:
             self.close()
             raise
@@ -377,14 +392,27 @@ class Exchange:
         """Write the request, or as much of it as the server wants before it answers."""
         self._keep = head.persistent
         if isinstance(body, bytes):
-            if len(body) <= JOIN_BYTES:
-                await self._send(head.data + _framed(body, head))
-                return
-            await self._send(head.data)
-            await self._send(_framed(body, head))
+            await self.write_whole(head.data, _framed(body, head))
             return
         await self._send(head.data)
         await self._write_stream(body, head.length)
+
+    async def write_whole(self, head: bytes, body: bytes) -> None:
+        """Write a request that is in memory.
+
+        Args:
+            head: as it is sent.
+            body: as it is sent.
+        """
+        if len(body) <= JOIN_BYTES:
+            await self._send(head + body)
+            return
+        await self._send(head)
+        await self._send(body)
+
+    def may_keep(self) -> None:
+        """The request leaves the connection open for another."""
+        self._keep = True
 
     async def _write_stream(self, body: AsyncIterable[bytes], length: int | None) -> None:
         written = 0
@@ -403,18 +431,26 @@ class Exchange:
         elif written != length:
             raise InvalidRequestError("the Content-Length header is not the size of the body")
 
-    async def read_head(self, data: bytes) -> Head:
-        """The answer's head; what came with it is kept for `read_data`.
+    def plain_head(self, data: bytes) -> Head | None:
+        """The head of an answer that has come whole and is plain, None of any other.
 
         Args:
             data: what has come of it.
         """
         plain = read_plain(data)
-        if plain is not None:
-            head, self.whole = plain
-            self._streamed = _is_event_stream(head)
-            self._give_back(keep=self._keep)
-            return head
+        if plain is None:
+            return None
+        head, self.whole = plain
+        self._streamed = _is_event_stream(head)
+        self._give_back(keep=self._keep)
+        return head
+
+    async def read_head(self, data: bytes) -> Head:
+        """The answer's head; what came with it is kept for `read_data`.
+
+        Args:
+            data: what has come of it, which is not all of a plain answer.
+        """
         self._pending = self._read(data)
         while not self._pending:
             self._pending = self._read(self._come(await self._receive()))

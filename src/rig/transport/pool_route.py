@@ -54,7 +54,7 @@ class PoolRoute:
         start = self._starts.get(key) or self._start(key, method, path, own, posts, uncoded)
         return self.pool.send(
             start.origin,
-            start.head.head(len(body) if posts else None),
+            start.head.written(len(body) if posts else None),
             body,
             connect_s=self._connect_s,
             deadline=deadline,

@@ -113,10 +113,17 @@ class HeadTemplate:
         Args:
             length: size of its body in bytes; None for a request that has none.
         """
+        return RequestHead(data=self.written(length), length=length or 0, persistent=True)
+
+    def written(self, length: int | None) -> bytes:
+        """The bytes of one of them.
+
+        Args:
+            length: as for `head`.
+        """
         if length is None:
-            return RequestHead(data=self.data + b"\r\n", length=0, persistent=True)
-        data = b"%bContent-Length: %d\r\n\r\n" % (self.data, length)
-        return RequestHead(data=data, length=length, persistent=True)
+            return self.data + b"\r\n"
+        return b"%bContent-Length: %d\r\n\r\n" % (self.data, length)
 
 
 def head_template(
