@@ -48,7 +48,13 @@ NOT_BY_A_CLIENT = {
 NOT_BY_A_RUN = (
     NOT_BY_A_CLIENT
     - {"rig.agent.run", "rig.events", "rig.transport.pool", "rig.wire.decode", "rig.wire.wires"}
-) | {"rig.agent.ledger", "rig.agent.output", "rig.agent.tool_formats", "rig.agent.tools"}
+) | {
+    "encodings.idna",
+    "rig.agent.ledger",
+    "rig.agent.output",
+    "rig.agent.tool_formats",
+    "rig.agent.tools",
+}
 """What a run without tools, whose server answers at once, has no use for either."""
 
 
