@@ -74,6 +74,10 @@ ENVIRONMENTS = (
 
 RIG, FLOOR, AIOHTTP = "rig_client", "raw_httpx", "raw_aiohttp"
 ON_HTTPX, DELTAS, TRANSPORT = "rig_on_httpx", "rig_deltas", "rig_transport"
+WITH_PYDANTIC = "raw_httpx_pydantic"
+
+TARGETED = (RIG, DELTAS, ON_HTTPX, AIOHTTP, FLOOR)
+"""Whom the targets speak of: they are measured more often than the others."""
 
 CLIENTS = (
     Client(driver=RIG, title="**rig**", environment="rig", imports="import rig", quick=True),
@@ -128,6 +132,12 @@ CLIENTS = (
         imports="import smolagents",
     ),
 )
+
+HIDDEN = (
+    Client(driver=TRANSPORT, title="rig's transport alone", environment="rig", quick=True),
+    Client(driver=WITH_PYDANTIC, title="httpx, pydantic imported", environment="rig"),
+)
+"""Clients that have no row of their own in most tables."""
 
 
 class Environments:

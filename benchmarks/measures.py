@@ -3,7 +3,16 @@
 from dataclasses import dataclass
 
 from benchmarks.canned import ANSWER
-from benchmarks.environments import AIOHTTP, DELTAS, FLOOR, ON_HTTPX, RIG, TRANSPORT
+from benchmarks.environments import (
+    AIOHTTP,
+    DELTAS,
+    FLOOR,
+    ON_HTTPX,
+    RIG,
+    TARGETED,
+    TRANSPORT,
+    WITH_PYDANTIC,
+)
 
 BURST_DELTAS = 5000
 
@@ -15,12 +24,18 @@ class Size:
     Attributes:
         runs: operations of each agent.
         repetitions: cells of each driver.
+        of_targets: the same for those the targets speak of; 0 for no more than the others.
         deltas: of a streamed answer, 0 for none.
     """
 
     runs: int
     repetitions: int
+    of_targets: int = 0
     deltas: int = 0
+
+    def repetitions_of(self, driver: str) -> int:
+        """Cells of a driver."""
+        return self.of_targets or self.repetitions if driver in TARGETED else self.repetitions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,14 +83,14 @@ MEASURES = (
         key="ask",
         title="single shot, us",
         operation="ask",
-        full=Size(runs=1000, repetitions=3),
+        full=Size(runs=1000, repetitions=3, of_targets=5),
         quick=Size(runs=300, repetitions=2),
     ),
     Measure(
         key="round",
         title="agent round, us",
         operation="round",
-        full=Size(runs=500, repetitions=3),
+        full=Size(runs=500, repetitions=3, of_targets=5),
         quick=Size(runs=200, repetitions=2),
     ),
     Measure(
@@ -83,7 +98,7 @@ MEASURES = (
         title="100 agents, us",
         operation="round",
         agents=100,
-        full=Size(runs=10, repetitions=2),
+        full=Size(runs=10, repetitions=2, of_targets=5),
         quick=Size(runs=3, repetitions=1),
     ),
     Measure(
@@ -93,7 +108,7 @@ MEASURES = (
         agents=1000,
         delay_ms=200,
         warm_up=2,
-        full=Size(runs=1, repetitions=2),
+        full=Size(runs=1, repetitions=2, of_targets=3),
         quick=Size(runs=1, repetitions=1),
     ),
     Measure(
@@ -110,8 +125,8 @@ MEASURES = (
         operation="stream",
         interval_ms=2,
         warm_up=0,
-        full=Size(runs=1, repetitions=2, deltas=2000),
-        quick=Size(runs=1, repetitions=1, deltas=500),
+        full=Size(runs=1, repetitions=2, of_targets=5, deltas=2000),
+        quick=Size(runs=1, repetitions=2, deltas=500),
     ),
     Measure(
         key="paced_200",
@@ -120,7 +135,7 @@ MEASURES = (
         interval_ms=40,
         agents=200,
         warm_up=0,
-        full=Size(runs=1, repetitions=2, deltas=100),
+        full=Size(runs=1, repetitions=2, of_targets=4, deltas=100),
         quick=Size(runs=1, repetitions=1, deltas=30),
     ),
     Measure(
@@ -150,6 +165,19 @@ MEASURES = (
         )
         for agents in (1, 10, 100, 1000, 5000)
     ),
+    *(
+        Measure(
+            key=f"memory_{agents}",
+            title=f"memory of {agents:,} agents, MB",
+            operation="round",
+            agents=agents,
+            delay_ms=delay_ms,
+            warm_up=2,
+            full=Size(runs=1, repetitions=1),
+            drivers=(WITH_PYDANTIC,),
+        )
+        for agents, delay_ms in ((1, 0), (1000, 200))
+    ),
     Measure(
         key="ten_thousand",
         title="10,000 runs in a row, MB",
@@ -159,6 +187,9 @@ MEASURES = (
         drivers=(RIG,),
     ),
 )
+
+MEMORY = ("memory_1", "memory_1000")
+"""What tells the memory of who is measured for nothing else."""
 
 IMPORT_REPETITIONS, QUICK_IMPORT_REPETITIONS = 9, 3
 IMPORT_FLOOR = "import httpx, anyio, asyncio; from pydantic import BaseModel, TypeAdapter"
