@@ -1,8 +1,9 @@
 """The input of a function whose parameters are plain, without a pydantic model. No I/O.
 
 Most tools take text, numbers and lists of them. What pydantic makes of those is written here, out of
-pydantic's own parts: the same schema, the same checks, the same problems. Its models take 15 ms for the first
-and 3 MB, because they look for plug-ins among all that is installed; a call is read in a third of the time.
+pydantic's own parts: the same schema, the same checks, the same problems. The first of its models takes 11 ms
+and 2.5 MB, because it has pydantic look for plug-ins among all that is installed; and calls are read in a third
+of the time, 0.3 us.
 """
 
 from collections.abc import Callable, Sequence
