@@ -3,21 +3,17 @@
 import pytest
 
 from rig import (
-    CallDelta,
     ChatRequest,
     Client,
-    Delta,
-    InvalidRequestError,
     Message,
     RateLimitedError,
     Reply,
     StreamCutError,
     ToolCall,
-    Usage,
     stream_complete,
 )
 from rig.client.running import RunMixin
-from rig.gateway.streaming import ChangedStream, WholeReply, can_stream, open_stream
+from rig.gateway.streaming import ChangedStream, can_stream, open_stream
 from rig.testing import FakeBackend, ScriptedModel
 from rig.testing import stream as streamed
 
@@ -125,36 +121,6 @@ async def test_without_on_retract_the_reply_holds_what_is_right() -> None:
     async with backend.serve(), Client(backend.url) as client:
         answer = await stream_complete(client, request(), lambda _: None)
     assert answer.text == "Hello!"
-
-
-async def test_a_whole_reply_streams_like_any_other() -> None:
-    whole = Reply(text="a", reasoning="r", tool_calls=(CALL,), usage=Usage(prompt_tokens=3))
-    stream = WholeReply(whole)
-    with pytest.raises(InvalidRequestError):
-        stream.reply()
-    deltas = [delta async for delta in stream]
-    assert deltas == [
-        Delta(reasoning="r"),
-        Delta(text="a"),
-        Delta(tool_call=CallDelta(stage="started", index=0, id="1", name="add")),
-        Delta(
-            tool_call=CallDelta(
-                stage="arguments", index=0, id="1", name="add", arguments='{"a": 1}'
-            )
-        ),
-        Delta(
-            tool_call=CallDelta(stage="finished", index=0, id="1", name="add", arguments='{"a": 1}')
-        ),
-        Delta(finish_reason="stop", usage=whole.usage),
-    ]
-    assert stream.reply() is whole
-    assert stream.text == "a"
-
-
-async def test_a_call_that_was_cut_is_never_finished() -> None:
-    stream = WholeReply(Reply(tool_calls=(CALL,), finish_reason="length"))
-    stages = [delta.tool_call.stage async for delta in stream if delta.tool_call]
-    assert stages == ["started", "arguments"]
 
 
 async def test_a_reply_may_be_changed_at_its_end() -> None:

@@ -7,9 +7,10 @@ from typing import Any, Self, cast
 
 from rig.agent.ledger import sent_to
 from rig.client.running import RunMixin
+from rig.client.whole_reply import WholeReply
 from rig.errors import InvalidRequestError, RefusedError
 from rig.events import TierFellBack
-from rig.gateway.streaming import WholeReply, open_stream
+from rig.gateway.streaming import open_stream
 from rig.gateway.telling import remember, remembered, tell
 from rig.gateway.tiers import DEFAULT_TIER, Deployment, Tier, TierChoice, TierModel
 from rig.gateway.validation import check_request

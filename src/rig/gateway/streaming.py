@@ -1,21 +1,15 @@
 """Streams of anything: bridges for models that can't stream, and for callers who want the text alone. It awaits."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import replace
 from inspect import isawaitable
-from typing import Self, cast
-
-import anyio.lowlevel
+from typing import cast
 
 from rig.client.running import RunMixin
-from rig.errors import InvalidRequestError
-from rig.messages import ToolCall
+from rig.client.whole_reply import WholeReply
 from rig.model import (
-    CallDelta,
     ChatRequest,
     Delta,
-    FinishReason,
     Model,
     Reply,
     ReplyStream,
@@ -131,65 +125,3 @@ class ChangedStream:
 
     def __aiter__(self) -> AsyncIterator[Delta]:
         return aiter(self._stream)
-
-
-class WholeReply:
-    """A reply that came whole, as a stream of a few deltas.
-
-    Args:
-        reply: the reply.
-    """
-
-    def __init__(self, reply: Reply) -> None:
-        self._reply = reply
-        self._deltas = _deltas(reply)
-        self._text = ""
-        self._ended = False
-
-    @property
-    def text(self) -> str:
-        """The visible text of the deltas so far."""
-        return self._text
-
-    def reply(self) -> Reply:
-        """The reply, once the last delta was handed out.
-
-        Raises:
-            InvalidRequestError: the stream has not ended yet.
-        """
-        if not self._ended:
-            raise InvalidRequestError("iterate over the stream to its end before asking for it")
-        return self._reply
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> Delta:
-        await anyio.lowlevel.checkpoint()
-        delta = next(self._deltas, None)
-        if delta is None:
-            raise StopAsyncIteration
-        self._text += delta.text
-        self._ended = delta.finish_reason is not None
-        return delta
-
-
-def _deltas(reply: Reply) -> Iterator[Delta]:
-    """Thoughts, text, each call, the end."""
-    if reply.reasoning:
-        yield Delta(reasoning=reply.reasoning)
-    if reply.text:
-        yield Delta(text=reply.text)
-    for index, call in enumerate(reply.tool_calls):
-        yield from (Delta(tool_call=news) for news in _told(index, call, reply.finish_reason))
-    usage = reply.usage if reply.usage.reported else None
-    yield Delta(finish_reason=reply.finish_reason, usage=usage)
-
-
-def _told(index: int, call: ToolCall, finish_reason: FinishReason) -> Iterator[CallDelta]:
-    """A call; one of a reply that was cut is never finished."""
-    begun = CallDelta(stage="started", index=index, id=call.id, name=call.name)
-    yield begun
-    yield replace(begun, stage="arguments", arguments=call.arguments)
-    if finish_reason != "length":
-        yield replace(begun, stage="finished", arguments=call.arguments)

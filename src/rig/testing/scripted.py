@@ -1,17 +1,16 @@
 """A model without a wire, for tests of agents: it answers what it was told to answer."""
 
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from inspect import isawaitable
-from typing import Self
 
 import anyio.lowlevel
 
 from rig.client.running import RunMixin
-from rig.errors import InvalidRequestError, RigError, StreamCutError
-from rig.messages import ToolCall
-from rig.model import CallDelta, ChatRequest, Delta, Reply
+from rig.client.whole_reply import WholeReply
+from rig.errors import RigError, StreamCutError
+from rig.model import ChatRequest, Reply
 
 PIECE_CHARS = 3
 """Characters of a streamed delta: short enough that nothing an agent looks for comes in one piece."""
@@ -67,7 +66,7 @@ class ScriptedModel(RunMixin):
         return reply
 
     @asynccontextmanager
-    async def stream(self, request: ChatRequest, /) -> AsyncGenerator["ScriptedStream"]:
+    async def stream(self, request: ChatRequest, /) -> AsyncGenerator[WholeReply]:
         """Give the next reply in deltas of three characters.
 
         Args:
@@ -80,7 +79,7 @@ class ScriptedModel(RunMixin):
         reply = await self._next(request)
         if isinstance(reply, RigError) and not isinstance(reply, StreamCutError):
             raise reply
-        yield ScriptedStream(reply)
+        yield WholeReply(reply, piece_chars=PIECE_CHARS)
 
     async def _next(self, request: ChatRequest) -> Reply | RigError:
         """The next reply or error.
@@ -100,83 +99,3 @@ class ScriptedModel(RunMixin):
             made = reply(request)
             reply = await made if isawaitable(made) else made
         return Reply(text=reply, model=request.model) if isinstance(reply, str) else reply
-
-
-class ScriptedStream:
-    """One scripted reply, piece by piece. Made by `ScriptedModel.stream`.
-
-    Args:
-        outcome: the reply, or the error its stream ends with.
-    """
-
-    def __init__(self, outcome: Reply | StreamCutError) -> None:
-        self._outcome = outcome
-        self._deltas = iter(_deltas(outcome))
-        self._text = ""
-        self._ended = False
-
-    @property
-    def text(self) -> str:
-        """The visible text of the deltas so far."""
-        return self._text
-
-    def reply(self) -> Reply:
-        """The reply, once the last delta was handed out.
-
-        Raises:
-            InvalidRequestError: the stream has not ended yet.
-            StreamCutError: the scripted error.
-        """
-        if not self._ended:
-            raise InvalidRequestError("iterate over the stream to its end before asking for it")
-        if isinstance(self._outcome, StreamCutError):
-            raise self._outcome
-        return self._outcome
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> Delta:
-        await anyio.lowlevel.checkpoint()
-        delta = next(self._deltas, None)
-        if delta is None:
-            ended, self._ended = self._ended, True
-            if isinstance(self._outcome, StreamCutError) and not ended:
-                raise self._outcome
-            raise StopAsyncIteration
-        self._ended = delta.finish_reason is not None
-        self._text += delta.text
-        return delta
-
-
-def _deltas(outcome: Reply | StreamCutError) -> Iterator[Delta]:
-    if isinstance(outcome, Reply):
-        yield from (Delta(reasoning=piece) for piece in _pieces(outcome.reasoning))
-    yield from (Delta(text=piece) for piece in _pieces(outcome.text))
-    for index, call in enumerate(outcome.tool_calls):
-        yield from (Delta(tool_call=news) for news in _begun(index, call))
-    if not isinstance(outcome, Reply):
-        return
-    if outcome.finish_reason != "length":
-        for index, call in enumerate(outcome.tool_calls):
-            yield Delta(
-                tool_call=CallDelta(
-                    stage="finished",
-                    index=index,
-                    id=call.id,
-                    name=call.name,
-                    arguments=call.arguments,
-                )
-            )
-    usage = outcome.usage if outcome.usage.reported else None
-    yield Delta(finish_reason=outcome.finish_reason, usage=usage)
-
-
-def _begun(index: int, call: ToolCall) -> Iterator[CallDelta]:
-    yield CallDelta(stage="started", index=index, id=call.id, name=call.name)
-    for piece in _pieces(call.arguments):
-        yield CallDelta(stage="arguments", index=index, id=call.id, name=call.name, arguments=piece)
-
-
-def _pieces(text: str) -> Iterator[str]:
-    return (text[at : at + PIECE_CHARS] for at in range(0, len(text), PIECE_CHARS))
