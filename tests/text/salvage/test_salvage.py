@@ -150,6 +150,8 @@ TEXT = st.lists(
             "<think>", "</think>", "<|channel|>analysis<|message|>", "<|end|>", "<|call|>", "> ", "`", "Action: search\n",
             "Action Input:", "<escape>", "call:search{q:", "<|tool_call_begin|>", "\ue000", "\udc00", "\\", "q=", "print(",
             '<invoke name="search">', ">>>search\n", "functools[", "to=functions.search ", "\u273fFUNCTION\u273f: ",
+            "<search>", "<q>", "</q>", "</search>", "<limit>3</limit>", "<tool_call id='1'>", "[TOOL_REQUEST]", "Tool: search\nArguments: ",
+            "call:search", "<tool_code>", "<name>search</name><arguments>", "</arguments>", '<xai:function_call name="search">', "<p>", "</p>",
         ]
     ),
     max_size=8,

@@ -14,6 +14,8 @@ from rig.text.salvage.objects import Found, Setting, bare_call, find_calls, name
 from rig.text.salvage.pythonic import read_python_calls
 from rig.text.salvage.source import Source
 
+_MAX_CUT_CHARS: Final = 40
+_SEPARATOR: Final = "]<]minimax[>["
 _DEBRIS: Final = re.compile(r"(?:\s|```[a-z_]{0,16}|json(?=\s{0,8}[{\[]))*+", re.IGNORECASE)
 _BETWEEN: Final = re.compile(r"[\s,;]*+")
 _STRAY: Final = re.compile(r"(?:\s*+[}\]])++")
@@ -68,6 +70,8 @@ def read_payload(
         return Block(end=at, unfinished=True)
     if closer := closer_at(source, at, closers):
         return Block(end=at + len(closer))
+    if _is_cut_mark(source, at, closers):
+        return Block(end=len(source.text), unfinished=True)
     if char == "[" and not re.match(r"\[\s*[{\]\[]", source.text[at : at + 64]):
         return _python_list(source, at, setting, closers)
     if char in "{[":
@@ -82,6 +86,14 @@ def read_payload(
         cut = cut or _ELEMENT_PREFIX.fullmatch(source.text, at) is not None
         return Block(end=len(source.text), unfinished=True) if cut else None
     return _named(source, at, setting, closers)
+
+
+def _is_cut_mark(source: Source, start: int, closers: tuple[str, ...]) -> bool:
+    """Whether the text ends in what may become a closing tag, or the token of MiniMax M3."""
+    rest = source.lower[start : start + _MAX_CUT_CHARS]
+    if rest in {"", "<", "["} or start + len(rest) < len(source.text):
+        return False
+    return any(one.startswith(rest) for one in (*closers, _SEPARATOR))
 
 
 def read_objects(source: Source, start: int, setting: Setting, closers: tuple[str, ...]) -> Block:
