@@ -43,7 +43,7 @@ class Toolbox(Keeps, Sequence["Tool"]):
             )
 
     def __reduce__(self) -> "tuple[type[Toolbox], tuple[tuple[Tool, ...]]]":
-        return Toolbox, (self.tools,)
+        return type(self), (self.tools,)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import cache, cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
@@ -236,7 +236,9 @@ class Client(RunMixin):
                 answer = AsyncExitStack()
                 begun = False
                 try:
-                    await answer.enter_async_context(self._slot(request.options, until))
+                    if self._slots is not None:
+                        slot = _held(self._slots, request.options, until)
+                        await answer.enter_async_context(slot)
                     sent = now()
                     response = await self._stream_response(answer, sendable)
                     stream = self._reply_stream(
@@ -569,12 +571,6 @@ class Client(RunMixin):
 
         return (*wire_of(dialect).headers, *keys)
 
-    def _slot(self, options: ChatOptions, until: float) -> AbstractAsyncContextManager[None]:
-        """A slot for the length of a block, where there are slots."""
-        if self._slots is None:
-            return nullcontext()
-        return self._slots.get().hold(options.tenant, options.priority, until=until)
-
     async def _stream_response(
         self, answer: AsyncExitStack, sendable: "Sendable"
     ) -> StreamResponse:
@@ -651,7 +647,7 @@ class Client(RunMixin):
         if self._slots is None:
             response = await send()
         else:
-            async with self._slot(options, until):
+            async with _held(self._slots, options, until):
                 response = await send()
         if response.status >= 300:
             _refuse(response)
@@ -715,6 +711,13 @@ def _slots(count: int) -> "PerLoop[FairSlots]":
 
     settings.whole_number(count, "slots", ", or None for no bound")
     return PerLoop(lambda: FairSlots(count))
+
+
+def _held(
+    slots: "PerLoop[FairSlots]", options: ChatOptions, until: float
+) -> AbstractAsyncContextManager[None]:
+    """A slot for the length of a block."""
+    return slots.get().hold(options.tenant, options.priority, until=until)
 
 
 def _until(policy: RetryPolicy, started: float) -> float:
