@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import NamedTuple
 
-from rig.agent.history import prepare
+from rig.agent.history import Prepared, prepare
 from rig.model import ChatRequest
 from rig.text.salvage import OfferedTool
 from rig.wire.dialect import Dialect
@@ -47,11 +47,13 @@ def sendable(
     Raises:
         InvalidRequestError: it can't be sent as it stands.
     """
-    messages = prepare(request.messages)
-    if model != request.model or (
-        messages is not request.messages and messages != request.messages
-    ):
-        request = replace(request, model=model, messages=messages)
+    messages = request.messages
+    if type(messages) is not Prepared:
+        messages = prepare(messages)
+        if messages != request.messages:  # a conversation in order is left as it is
+            request = replace(request, messages=messages)
+    if model != request.model:
+        request = replace(request, model=model)
     wire = wire_of(dialect)
     body = wire.encode(request, stream=stream, dialect=dialect)
     if request.options.trace_id is not None:

@@ -184,9 +184,9 @@ def sent_tools(tools: Sequence[ToolSpec]) -> SentTools:
     kept: SentTools | None = getattr(tools, KEPT, None)
     if kept is not None:
         return kept
-    offers = [_sent_tool(tool) for tool in tools]
-    if not offers:
+    if not tools:
         return _NO_TOOLS
+    offers = [_sent_tool(tool) for tool in tools]
     made = SentTools(
         tuple(tool_names(tools)),
         b',"tools":[%b]' % b",".join([written for written, _ in offers]),
