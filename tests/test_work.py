@@ -217,9 +217,32 @@ def test_a_token_of_a_stream_costs_no_more_where_tools_were_offered() -> None:
     assert (many - few) / 1000 <= 1.2
 
 
-def test_a_token_that_comes_alone_costs_few_calls() -> None:
+def test_a_read_that_is_no_whole_event_costs_few_calls() -> None:
     few, many = reading(events(100)), reading(events(1100))
-    assert (many - few) / 1000 <= 32
+    assert (many - few) / 1000 <= 28
+
+
+@pytest.mark.parametrize(
+    ("tools", "most"),
+    [((), 10), ((OfferedTool("add", {"type": "object"}),), 13)],
+    ids=["", "tools"],
+)
+@pytest.mark.parametrize("delta", ["content", "reasoning_content"])
+def test_a_token_that_comes_alone_costs_few_calls(
+    delta: str, tools: Sequence[OfferedTool], most: int
+) -> None:
+    def alone(count: int) -> int:
+        datas = [data.replace(b"content", delta.encode()) for data in events(count)]
+
+        def work() -> None:
+            chat = ChatStream(max_response_bytes=1 << 20, tools=tools)
+            for data in datas:
+                if chat.feed_one(data) is None:
+                    chat.feed(data)
+
+        return calls_of(work)
+
+    assert (alone(1100) - alone(100)) / 1000 <= most
 
 
 class Reads(Connection):
@@ -244,8 +267,10 @@ class Reads(Connection):
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 
 
-@pytest.mark.parametrize(("as_events", "most"), [(False, 70), (True, 78)])
-@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+@pytest.mark.parametrize(
+    ("backend", "as_events", "most"),
+    [("asyncio", False, 25), ("asyncio", True, 33), ("trio", False, 34), ("trio", True, 42)],
+)
 def test_a_read_that_brings_a_token_passes_few_functions(
     backend: str, as_events: bool, most: int
 ) -> None:

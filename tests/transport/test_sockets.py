@@ -91,6 +91,20 @@ async def test_bytes_go_both_ways_and_end_with_nothing() -> None:
         assert not connection.reusable
 
 
+async def test_what_connections_of_one_loop_read_is_their_own() -> None:
+    """On asyncio they read into the same buffer."""
+    async with pair() as (one, peer), pair() as (other, other_peer):
+        texts = [(b"%d" % number) * 3000 for number in range(10)]
+        for text in texts:
+            await peer.send(text)
+            await other_peer.send(text.swapcase()[::-1] + b"!")
+            await turns(3)
+        await peer.aclose()
+        await other_peer.aclose()
+        assert await receive_all(one) == b"".join(texts)
+        assert await receive_all(other) == b"".join(text[::-1] + b"!" for text in texts)
+
+
 async def test_never_more_than_asked_for_is_returned() -> None:
     async with pair() as (connection, peer):
         await peer.send(b"abcdef")
