@@ -65,6 +65,10 @@ TOLD: dict[str, tuple[dict[str, Any], str]] = {
     "a text beside no calls": ({"content": " It is 42.\n", "tool_calls": []}, "stop"),
     "a text with an angle and brackets": ({"content": "a[0] < b"}, "stop"),
     "a call": ({"content": None, "tool_calls": [call()]}, "tool_calls"),
+    "a call whose arguments are an object": (
+        {"tool_calls": [call(function={"name": "add", "arguments": {"a": 40, "b": [2.5]}})]},
+        "tool_calls",
+    ),
     "a call beside an empty text": ({"content": "", "tool_calls": [call(index=0)]}, "tool_calls"),
     "two calls": ({"content": "Both:", "tool_calls": [call(), call(id="c2")]}, "stop"),
     "a thought and a text": ({"content": "42", "reasoning_content": "Hm.\n"}, "stop"),
@@ -203,7 +207,11 @@ CHANGES: list[tuple[Place, Any]] = [
     *changes_of("call", ("type", "function"), ODD),
     *changes_of("function", ["name"], [*NAMES, *ODD]),
     *changes_of("function", ("arguments", "parameters"), [*ARGUMENTS, *ODD]),
-    *changes_of("usage", [*USAGE, "reasoning_tokens", "prompt_tokens_details", "cost"], COUNTS),
+    *changes_of(
+        "usage",
+        [*USAGE, "reasoning_tokens", "cached_tokens", "prompt_tokens_details", "cost"],
+        COUNTS,
+    ),
     *changes_of("timings", [*TIMINGS, "cache_n"], COUNTS),
     *changes_of("message", ["tool_calls"], CALLS),
     (("choice", "tool_calls"), [call()]),

@@ -131,9 +131,15 @@ details = st.dictionaries(
 )
 
 
+COUNTERS = [
+    "prompt_tokens", "completion_tokens", "total_tokens", "reasoning_tokens", "cached_tokens",
+    "cache_creation_tokens",
+]  # fmt: skip
+
+
 @given(
     st.dictionaries(
-        st.sampled_from(["prompt_tokens", "completion_tokens", "total_tokens", "reasoning_tokens"]),
+        st.sampled_from(COUNTERS),
         st.one_of(st.integers(0, 99), st.integers(1, 99), json_values),
     ),
     st.dictionaries(
@@ -147,8 +153,9 @@ details = st.dictionaries(
         st.one_of(json_values, st.integers(0, 99), st.floats(0, 99)),
     ),
 )
+@example({"cached_tokens": 3}, {}, {"prompt_n": 5, "prompt_ms": 1.5, "predicted_ms": 2.5})
 @example(
-    {"reasoning_tokens": 3},
+    {"reasoning_tokens": 3, "cached_tokens": 4, "cache_creation_tokens": 5},
     {
         "prompt_tokens_details": {"cached_tokens": 1},
         "completion_tokens_details": {"reasoning_tokens": 2},

@@ -105,7 +105,7 @@ def read_calls(message: Mapping[str, object], *, seed: bytes) -> Calls:
 
 
 def read_plain_calls(entries: list[Any]) -> tuple[ToolCall, ...] | None:
-    """The calls of a `tool_calls` as OpenAI defines it, each with an id of its own.
+    """The calls of a `tool_calls` as OpenAI defines it, each with an id of its own; arguments may be an object.
 
     Args:
         entries: the wire's list.
@@ -120,6 +120,8 @@ def read_plain_calls(entries: list[Any]) -> tuple[ToolCall, ...] | None:
         if type(entry) is not OBJECT or type(function := entry.get("function")) is not OBJECT:
             return None
         told_id, name, told = entry.get("id"), function.get("name"), function.get("arguments")
+        if type(told) is OBJECT:
+            told = arguments_text(told)
         if not (type(told_id) is str and type(name) is str and type(told) is str):
             return None
         call_id, arguments = told_id.strip(), told.strip()

@@ -37,6 +37,7 @@ _PLAIN: Final = frozenset({
     "prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details",
     "completion_tokens_details",
     "reasoning_tokens",  # SGLang
+    "cached_tokens", "cache_creation_tokens",  # as messages are read into completions
 })  # fmt: skip
 _PLAIN_DETAILS: Final = frozenset({
     "accepted_prediction_tokens", "audio_tokens", "cached_tokens", "reasoning_tokens",
@@ -127,6 +128,9 @@ def _read_plain(usage: Any, timings: Any, latency_s: float) -> Usage | None:  # 
         thought = read_count(details.get("reasoning_tokens"))
     if not thought and "reasoning_tokens" in usage:
         thought = read_count(usage["reasoning_tokens"])
+    if not cached and "cached_tokens" in usage:
+        cached = read_count(usage["cached_tokens"])
+    written = read_count(usage["cache_creation_tokens"]) if "cache_creation_tokens" in usage else 0
     prompt_s = generation_s = None
     if timings:
         if type(timings) is not OBJECT:
@@ -145,6 +149,7 @@ def _read_plain(usage: Any, timings: Any, latency_s: float) -> Usage | None:  # 
         completion_tokens=completion,
         total_tokens=total,
         cached_tokens=cached,
+        cache_creation_tokens=written,
         reasoning_tokens=thought,
         reported=True,
         latency_s=latency_s,

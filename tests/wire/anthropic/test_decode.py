@@ -334,3 +334,26 @@ def test_any_bytes_are_a_reply_or_an_error_of_ours(body: bytes) -> None:
         decode_message(body)
     except RigError:
         return
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"type": "text", "text": "It is 42."},
+        {"type": "tool_use", "id": "c1", "name": "add", "input": {"a": 40, "b": 2}},
+    ],
+    ids=["text", "call"],
+)
+def test_a_plain_message_is_read_as_a_plain_completion(
+    block: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def search(*_: object, **__: object) -> None:
+        raise AssertionError("nothing is odd about it")
+
+    monkeypatch.setattr("rig.wire.decode.read_any_completion", search)
+    usage = {"input_tokens": 2, "cache_read_input_tokens": 10, "output_tokens": 7}
+    finish = "tool_use" if block["type"] == "tool_use" else "end_turn"
+    said = {"type": "message", "content": [block], "stop_reason": finish, "usage": usage}
+    reply = decode_message(json.dumps(said).encode())
+    assert reply.text or reply.tool_calls
+    assert (reply.usage.prompt_tokens, reply.usage.cached_tokens) == (12, 10)

@@ -156,7 +156,7 @@ def choice_of(message: Mapping[str, object], blocks: Blocks) -> dict[str, object
         "message": {
             "content": "".join(blocks.texts),
             REASONING_FIELD: "".join(blocks.thinking),
-            "tool_calls": blocks.calls,
+            "tool_calls": [*blocks.calls],
             **refusal_of(message),
         },
         **ending_of(message),

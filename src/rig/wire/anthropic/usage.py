@@ -36,12 +36,13 @@ def completion_usage(value: object) -> dict[str, object]:
         The counters that say something; empty when none does.
     """
     wire = as_object(value) or {}
-    usage = Usage.model_validate(wire)
+    usage = Usage.of(wire)
     if not usage.reported:
         return {}
     return {
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
+        "total_tokens": usage.prompt_tokens + usage.completion_tokens,
         "cached_tokens": usage.cached_tokens,
         "cache_creation_tokens": usage.cache_creation_tokens,
         "reasoning_tokens": usage.reasoning_tokens,
