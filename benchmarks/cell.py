@@ -1,7 +1,7 @@
 """One cell of the tables: one driver, one scenario, one process. Prints one line of JSON.
 
 python -m benchmarks.cell '{"driver": "raw_httpx", "operation": "round", "url": "http://...",
-                            "agents": 100, "runs": 10, "warm_up": 20, "expects": "..."}'
+                            "agents": 100, "runs": 10, "warm_up": 20, "warm_up_url": "", "expects": "..."}'
 """
 
 import asyncio
@@ -27,6 +27,8 @@ class Plan:
         agents: tasks that run at the same time.
         runs: operations of each of them, one after the other.
         warm_up: operations before anything is counted.
+        warm_up_url: the base URL of another client that does one operation first, where those of this one
+            take too long; "" for none.
         expects: what each operation must return.
     """
 
@@ -36,12 +38,17 @@ class Plan:
     agents: int
     runs: int
     warm_up: int
+    warm_up_url: str
     expects: str | int
 
 
 async def measure(plan: Plan) -> dict[str, Any]:
     """Run the plan."""
     module = importlib.import_module(f"benchmarks.drivers.{plan.driver}")
+    if plan.warm_up_url:
+        first = module.make(plan.warm_up_url)
+        await getattr(first, plan.operation)()
+        await first.close()
     began = time.process_time()
     driver = module.make(plan.url)
     construction_s = time.process_time() - began

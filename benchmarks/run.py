@@ -35,6 +35,9 @@ PAGES = ROOT / "docs" / "benchmarks"
 CELL_S = 300
 """Seconds one cell may take. The slowest, 1,000 agents of a framework, needs 40."""
 
+WARM_UP = "stream/50/0/v1"
+"""What a client of paced streams does first: what it loads with its first stream is no delta's cost."""
+
 VARIABLES = {
     "PYTHONDONTWRITEBYTECODE": "",  # else each import would compile
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # else litellm asks the network for prices at import
@@ -130,13 +133,15 @@ class Bench:
         return [known[driver] for driver in measure.drivers if driver in known]
 
     def _run_cell(self, measure: Measure, size: Size, client: Client, port: int) -> None:
+        base = f"http://127.0.0.1:{port}"
         plan = {
             "driver": client.driver,
             "operation": measure.operation,
-            "url": f"http://127.0.0.1:{port}/{measure.scenario(size)}",
+            "url": f"{base}/{measure.scenario(size)}",
             "agents": measure.agents,
             "runs": size.runs,
             "warm_up": measure.warm_up,
+            "warm_up_url": f"{base}/{WARM_UP}" if measure.interval_ms else "",
             "expects": measure.expects(size),
         }
         out = self._python(client.environment, "-m", "benchmarks.cell", json.dumps(plan))
