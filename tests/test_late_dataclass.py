@@ -4,7 +4,9 @@ import copy
 import dataclasses
 import inspect
 import pickle
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import pytest
@@ -196,3 +198,15 @@ def test_other_dataclasses_are_those_of_dataclasses() -> None:
     point.x = 2
     assert point == made(x=2)
     assert dataclasses.is_dataclass(late_dataclass.dataclass(no_fields()))
+
+
+def test_all_frozen_classes_with_slots_are_made_so() -> None:
+    early = re.compile(
+        r"^from dataclasses import .*\bdataclass\b(?s:.)*^@dataclass\(frozen=True, slots=True(, kw_only=True)?\)$",
+        re.MULTILINE,
+    )
+    folder = Path(late_dataclass.__file__).parent
+    found = [
+        path for path in folder.rglob("*.py") if early.search(path.read_text(encoding="utf-8"))
+    ]
+    assert found == []

@@ -16,10 +16,7 @@ _LATE = {"__init__": "init", "__repr__": "repr", "__eq__": "eq", "__hash__": "eq
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Frozen:
-    """Has what all frozen classes with slots have alike."""
-
-
-_PICKLED = {name: vars(_Frozen)[name] for name in ("__getstate__", "__setstate__")}
+    """Has the methods for pickle, which are alike for all."""
 
 
 class _LateMethod:
@@ -27,7 +24,7 @@ class _LateMethod:
 
     __slots__ = ("_cls", "_name")
 
-    def __init__(self, cls: type, name: str) -> None:
+    def __init__(self, cls: type[object], name: str) -> None:
         self._cls, self._name = cls, name
 
     def __get__(self, instance: object, owner: type) -> Any:  # noqa: ANN401  a function or a method
@@ -50,19 +47,25 @@ def _refuse_to_delete(self: object, name: str) -> Never:  # noqa: ARG001  of the
     raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
 
 
-def _made_late(cls: type, *, kw_only: bool) -> type:
-    made: Any = dataclasses.dataclass(
-        cls, init=False, repr=False, eq=False, slots=True, kw_only=kw_only
-    )
+_ALIKE = {
+    "__setattr__": _refuse_to_set,
+    "__delattr__": _refuse_to_delete,
+    **{name: vars(_Frozen)[name] for name in ("__getstate__", "__setstate__")},
+}
+
+
+def _made_late(cls: type[object], *, kw_only: bool) -> type[object]:
+    bare = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True, kw_only=kw_only)
+    made = bare(cls)
+    settings = vars(made)["__dataclass_params__"]
     for option in ("init", "repr", "eq", "frozen"):
-        setattr(made.__dataclass_params__, option, True)
+        setattr(settings, option, True)
     for name in _LATE:
         if vars(made).get(name) is None:  # the class may have its own
             setattr(made, name, _LateMethod(made, name))
-    made.__setattr__, made.__delattr__ = _refuse_to_set, _refuse_to_delete
-    for name, method in _PICKLED.items():
+    for name, method in _ALIKE.items():
         setattr(made, name, method)
-    return made  # type: ignore[no-any-return]  # has no better type
+    return made
 
 
 if TYPE_CHECKING:
@@ -75,8 +78,6 @@ else:
             return lambda cls: dataclass(cls, **options)
         kw_only = options.get("kw_only", False)
         plain = {"kw_only": False, **options} == {"frozen": True, "slots": True, "kw_only": kw_only}
-        if plain and not dataclasses.is_dataclass(
-            cls
-        ):  # whose parents' methods would be found first
+        if plain and not dataclasses.is_dataclass(cls):  # a parent of it would be found first
             return _made_late(cls, kw_only=kw_only)
         return dataclasses.dataclass(cls, **options)

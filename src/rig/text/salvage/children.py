@@ -1,9 +1,9 @@
 """Parameters as elements of their own names: `<path>a.py</path><limit>3</limit>`. No I/O."""
 
 from collections.abc import Iterable, Set
-from dataclasses import dataclass
 from typing import Final
 
+from rig.late_dataclass import dataclass
 from rig.text.coerce import coerce_text
 from rig.text.duplicate_keys import DuplicateKind
 from rig.text.salvage.blocks import Block, undecided
