@@ -1,7 +1,7 @@
 """One cell of the tables: one driver, one scenario, one process. Prints one line of JSON.
 
 python -m benchmarks.cell '{"driver": "raw_httpx", "operation": "round", "url": "http://...",
-                            "agents": 100, "runs": 10, "warm_up": 20, "warm_up_url": "", "expects": "..."}'
+                            "agents": 100, "runs": 10, "warm_up": 20, "expects": "..."}'
 """
 
 import asyncio
@@ -27,9 +27,9 @@ class Plan:
         agents: tasks that run at the same time.
         runs: operations of each of them, one after the other.
         warm_up: operations before anything is counted.
+        expects: what each operation must return.
         warm_up_url: the base URL of another client that does one operation first, where those of this one
             take too long; "" for none.
-        expects: what each operation must return.
     """
 
     driver: str
@@ -38,8 +38,8 @@ class Plan:
     agents: int
     runs: int
     warm_up: int
-    warm_up_url: str
     expects: str | int
+    warm_up_url: str = ""
 
 
 async def measure(plan: Plan) -> dict[str, Any]:
