@@ -341,8 +341,13 @@ def test_other_pieces_of_calls_are_left_to_be_read(calls: list[Any]) -> None:
     "tools", [(), (OfferedTool("add", {"type": "object"}),)], ids=["", "tools"]
 )
 @pytest.mark.parametrize("thought_before", [False, True])
+@pytest.mark.parametrize("line_end", [b"\n", b"\r\n"], ids=["LF", "CR LF"])
 def test_a_word_that_comes_alone_is_read_as_one(
-    name: str, end: dict[str, Any], tools: tuple[OfferedTool, ...], thought_before: bool
+    name: str,
+    end: dict[str, Any],
+    tools: tuple[OfferedTool, ...],
+    thought_before: bool,
+    line_end: bytes,
 ) -> None:
     chat, shape = ChatStream(tools=tools), SHAPES[name]
     if thought_before:
@@ -351,6 +356,7 @@ def test_a_word_that_comes_alone_is_read_as_one(
     told = ""
     for number, word in enumerate(words):
         data = block(json.dumps(shaped(shape, end, 1, word), ensure_ascii=False).encode())
+        data = data.replace(b"\n", line_end)
         one = chat.feed_one(data)
         assert one is not None or number == 0
         told += "".join(one.text + one.reasoning for one in ([one] if one else chat.feed(data)))
@@ -400,6 +406,7 @@ def test_what_an_event_tells_beside_its_text_is_heard_each_time(
     cap=st.sampled_from([40, 1 << 20]),
     event_cap=st.sampled_from([60, 150, 400, None]),
     thinking=st.booleans(),
+    crlf=st.booleans(),
     tools=st.sampled_from([(), (OfferedTool("add", {"type": "object"}),)]),
 )
 def test_a_stream_tells_the_same_however_its_events_are_read(
@@ -409,12 +416,15 @@ def test_a_stream_tells_the_same_however_its_events_are_read(
     cap: int,
     event_cap: int | None,
     thinking: bool,
+    crlf: bool,
     tools: tuple[OfferedTool, ...],
 ) -> None:
     data = b"".join(parts)
+    if crlf:
+        data = data.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
     places = sorted({0, len(data), *(cut % (len(data) + 1) for cut in cuts)})
     if each:  # so many events a read
-        ends = [found.end() for found in re.finditer(b"\n\n", data)]
+        ends = [found.end() for found in re.finditer(b"\n\n|\r\n\r\n", data)]
         places = sorted({0, len(data), *ends[::each]})
     pieces = [data[start:end] for start, end in pairwise(places)]
     bounds = {

@@ -224,7 +224,7 @@ class StreamAssembler:
         text = self._plain.text(block)
         if text is None or self._text.size + len(block) > self._room:
             return None
-        kind, size = self._plain.place.kind, len(block) - self._plain.around
+        kind, size = self._plain.place.kind, self._plain.size
         if kind == "text":
             delta = self._text.add_word(text, size)
         elif kind == "thought":

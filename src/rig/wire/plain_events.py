@@ -75,6 +75,7 @@ _WORD: Final = re.compile(rb'[^"\\\x00-\x1f]++')
 _NAMELESS: Final = "message"
 _FIELD: Final = b"data: "
 _END: Final = b"\n\n"
+_CRLF_END: Final = b"\r\n\r\n"  # of sse-starlette, and so of many servers written in Python
 
 
 class PlainEvents:
@@ -83,15 +84,16 @@ class PlainEvents:
     Attributes:
         place: where it is.
         event: what was learned from.
-        around: bytes of an event beside its text.
+        size: bytes of the last `text`.
     """
 
     def __init__(self) -> None:
         self.place = CONTENT
         self.event: Mapping[str, Any] = {}
-        self.around = 0
+        self.size = 0
         self._before = b""
         self._after = b""
+        self._after_crlf = b""
         self._between = b""
         self._lessons = 0
 
@@ -129,21 +131,25 @@ class PlainEvents:
             self._before = name + _FIELD + before
             self._after = after + _END
             self._between = self._after + self._before
-            self.around = len(self._between)
+            self._after_crlf = after + _CRLF_END
 
     def text(self, block: bytes) -> str | None:
         """The text of one event, as `texts` would return it.
 
         Args:
-            block: bytes of a stream between two events of which nothing is held.
+            block: bytes of a stream between two events of which nothing is held, their line ends as they came.
 
         Returns:
             Its text, each byte of which stood in the event; None where it is more than one event, an odd one,
             or its text is empty or has an escape: ask `texts`.
         """
         before, after = self._before, self._after
-        if not before or not (block.startswith(before) and block.endswith(after)):
+        if not before or not block.startswith(before):
             return None
+        if not block.endswith(after):
+            after = self._after_crlf
+            if not block.endswith(after):
+                return None
         piece = block[len(before) : -len(after)]  # nothing where both share bytes
         if _WORD.fullmatch(piece) is None:
             return None
@@ -152,6 +158,7 @@ class PlainEvents:
         except UnicodeDecodeError:
             return None
         self._lessons = 0
+        self.size = len(piece)
         return text
 
     def texts(self, block: bytes) -> list[str] | None:
