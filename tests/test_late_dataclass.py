@@ -7,7 +7,7 @@ import pickle
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, get_type_hints
 
 import pytest
 
@@ -26,6 +26,41 @@ def fields_of() -> type:
         seen: list[int] = dataclasses.field(default_factory=list, compare=False)
         secret: str = dataclasses.field(default="s", repr=False)
         tag: str = dataclasses.field(default="t", hash=False)
+
+    return Point
+
+
+def plain_fields() -> type:
+    class Point:
+        """A place whose fields have values as defaults, or none."""
+
+        x: int
+        y: int = 2
+        label: "str | None" = None
+        z: int = dataclasses.field(default=3, kw_only=True)
+
+    return Point
+
+
+def for_its_making() -> type:
+    class Point:
+        """A place that is told more than it keeps."""
+
+        x: int
+        scale: dataclasses.InitVar[int] = 2
+
+        def __post_init__(self, scale: int) -> None:
+            object.__setattr__(self, "x", self.x * scale)
+
+    return Point
+
+
+def named_self() -> type:
+    class Point:
+        """A place with an odd field."""
+
+        self: int = 1
+        x: int = 2
 
     return Point
 
@@ -85,6 +120,10 @@ def of_a_parent() -> type:
 SHAPES: list[tuple[Callable[[], type], dict[str, Any]]] = [
     (fields_of, {"x": 1}),
     (fields_of, {"x": 3, "y": 1, "seen": [1], "secret": "a", "tag": "b"}),
+    (plain_fields, {"x": 1}),
+    (plain_fields, {"x": 1, "y": 0, "label": "a", "z": 5}),
+    (for_its_making, {"x": 1, "scale": 3}),
+    (named_self, {"x": 1}),
     (no_fields, {}),
     (own_methods, {"x": 1}),
     (generic, {"x": 1}),
@@ -116,6 +155,10 @@ ASKED: dict[str, Callable[[Any, dict[str, Any]], object]] = {
         (cls.__init__.__qualname__.rpartition(".")[2], cls.__init__.__annotations__.keys())
     ],
     "too many values": lambda cls, values: refusal(lambda: cls(**values, nonsense=1)),
+    "too few values": lambda cls, _values: refusal(cls),
+    "its types": lambda cls, _values: repr(get_type_hints(cls.__init__)),
+    "its module": lambda cls, _values: cls.__init__.__module__,
+    "values by place": lambda cls, values: refusal(lambda: cls(*values.values())),
     "a place": lambda cls, _values: refusal(lambda: cls(1)),
     # Of no fields there is none to set: dataclasses has a TypeError of its own for that in Python 3.11.
     "setting": lambda cls, values: values and refusal(lambda: setattr(cls(**values), "x", 1)),
