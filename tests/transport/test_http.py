@@ -446,6 +446,31 @@ async def test_the_time_a_reader_takes_is_not_the_servers() -> None:
             assert first + await read_all(parts) == b"onetwo"
 
 
+class ClosesSlowly(httpx.AsyncByteStream):
+    """A body that breaks, and whose connection takes its time to close, longer than any read may."""
+
+    closed = False
+
+    async def __aiter__(self) -> AsyncGenerator[bytes]:
+        yield b"hi"
+        raise httpx.ReadError("broken")
+
+    async def aclose(self) -> None:
+        await anyio.sleep(0.05)
+        self.closed = True
+
+
+@pytest.mark.parametrize("streaming", [False, True], ids=["whole", "stream"])
+async def test_closing_a_broken_answer_has_a_time_of_its_own(streaming: bool) -> None:
+    body = ClosesSlowly()
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, stream=body))
+    async with httpx.AsyncClient(transport=transport) as client:
+        http = HTTP("http://host/v1", http_client=client, timeouts=only(idle_s=0.02, total_s=0.03))
+        with pytest.raises(UpstreamError):
+            await exchange(http, streaming=streaming)
+    assert body.closed
+
+
 async def test_a_callers_own_time_outs_do_not_end_a_long_wait() -> None:
     impatient = httpx.AsyncClient(timeout=0.02)
     scripted = raw(Pause(0.1), head(200, [("Content-Length", "2")]) + b"hi")
@@ -711,6 +736,31 @@ async def test_an_exchange_can_be_cancelled_at_every_await(
         async def check() -> None:
             assert transport.in_use == 0
             await backend.wait_until(lambda: backend.connections.open == transport.idle)
+
+        assert await cancel_at_every_await(operation, check) >= 2
+        await operation()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # theirs, on trio
+@pytest.mark.parametrize("streaming", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize("module", [httpx, httpx2])
+async def test_an_exchange_of_a_callers_client_can_be_cancelled_at_every_await(
+    streaming: bool, module: Any, cancel_at_every_await: Sweep
+) -> None:
+    scripted = raw(head(200, CHUNKED), *chunked(b"a", Pause(0), b"b", Pause(0), b"c"))
+    client = module.AsyncClient(transport=module.AsyncHTTPTransport())
+    async with driving(repeat(scripted), client=client) as (backend, http):
+
+        async def operation() -> None:
+            if streaming:
+                async with http.stream("POST", "x", b"{}") as response:
+                    assert await read_all(response.aiter()) == b"abc"
+            else:
+                assert (await http.post("x", b"{}")).body == b"abc"
+
+        async def check() -> None:
+            # at most the one that an exchange has given back
+            await backend.wait_until(lambda: backend.connections.open <= 1)
 
         assert await cancel_at_every_await(operation, check) >= 2
         await operation()

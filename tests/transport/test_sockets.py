@@ -16,7 +16,14 @@ from rig.errors import RequestTimeoutError, RigError, UpstreamError
 from rig.testing import FakeBackend, Hang, raw, repeat
 from rig.testing.sockets import SocketStream, accept, listen
 from rig.transport import sockets
-from rig.transport.sockets import MAX_BUFFERED_BYTES, Connection, connect, now, waits_until
+from rig.transport.sockets import (
+    MAX_BUFFERED_BYTES,
+    WRITE_BYTES,
+    Connection,
+    connect,
+    now,
+    waits_until,
+)
 from rig.transport.timeouts import Deadline, Timeouts
 
 Sweep = Callable[
@@ -418,6 +425,16 @@ async def test_a_write_ends_at_its_time_and_the_connection_with_it() -> None:
         assert not await connection.send(data, until)
         assert anyio.current_time() >= until
         assert not connection.reusable
+
+
+async def test_a_few_bytes_are_written_at_once_or_not_at_all() -> None:
+    async with pair() as (connection, peer):
+        if not connection.write(b"few"):  # trio: a cancelled task sends nothing
+            await connection.send(b"few")
+        assert await peer.receive(65536) == b"few"
+        assert not connection.write(b"x" * (WRITE_BYTES + 1))
+        connection.close()
+        assert not connection.write(b"few")
 
 
 async def test_the_clock_is_the_event_loops() -> None:

@@ -17,7 +17,7 @@ from rig.late_dataclass import dataclass
 from rig.transport.limits import ACCEPT_ENCODING, BodyDecoder
 from rig.transport.request import header_pairs
 from rig.transport.routes import Endpoint, Headers, Route
-from rig.transport.sockets import Waits, clock, now, waits_until
+from rig.transport.sockets import END_AGAIN_S, Waits, clock, now, waits_until
 from rig.transport.timeouts import Deadline, Timeouts
 from rig.version import VERSION
 
@@ -379,7 +379,6 @@ class HTTP:
     async def _request(self, method: str, path: str, body: bytes, headers: Headers) -> Response:
         deadline = Deadline(self._timeouts, now())
         route = self._route or self._opened()
-        come = _Come()
         outcome: RigError | None = None
         if route.minds_deadline:
             answer = await route.send(method, path, body, headers, deadline=deadline)
@@ -388,8 +387,10 @@ class HTTP:
             whole = self._whole(answer)
             if whole is not None:
                 return Response(answer.status, answer.headers, whole)
+            come = _Come()
             outcome = await self._take(answer, come, deadline)
         else:
+            come = _Come()
             waits = waits_until(deadline)
             try:
                 outcome = await waits.bounded(
@@ -437,6 +438,11 @@ class HTTP:
         try:
             try:
                 await self._read_all(come, answer, deadline, waits)
+            except BaseException:
+                if waits is not None:  # closing what is not wanted any more has a time of its own
+                    deadline.at = max(deadline.at, now() + END_AGAIN_S)
+                    waits.moved()
+                raise
             finally:
                 await answer.close()
         except RigError as error:

@@ -117,7 +117,10 @@ class IdleConnections:
             connection: it.
             settling: it must rest for `SETTLE_S` first.
         """
-        idle = (self._settling if settling else self._idle).setdefault(origin, deque())
+        table = self._settling if settling else self._idle
+        idle = table.get(origin)
+        if idle is None:
+            idle = table[origin] = deque()
         idle.append((self._now(), connection))
         self._count += 1
         if len(idle) > self._max_idle:

@@ -345,9 +345,12 @@ async def _race(addresses: list[_Address]) -> socket.socket:
     return opened[0]
 
 
+_POLLS = hasattr(select, "poll")  # Windows has none
+
+
 def _is_ready(fd: int, *, to_write: bool = False) -> bool:
     """True when a read, or a write, would not wait: room or bytes, the peer's end or an error. 0.4 us."""
-    if not hasattr(select, "poll"):  # Windows
+    if not _POLLS:
         reads, writes = ([], [fd]) if to_write else ([fd], [])
         return any(select.select(reads, writes, [], 0))
     poll = select.poll()
