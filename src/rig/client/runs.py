@@ -41,7 +41,11 @@ def run_request(
     if isinstance(prompt, RunRequest):
         _check_alone(given)
         return replace(prompt, model=model.named_model(prompt.model))
-    fields = {"prompt": prompt, **given, "model": model.named_model(given.get("model"))}
+    fields: dict[str, Any] = {
+        "prompt": prompt,
+        **given,
+        "model": model.named_model(given.get("model")),
+    }
     if not fields.get("max_tokens"):
         fields["max_tokens"] = model.default_max_tokens(fields["model"]) or given.get("max_tokens")
     if fields["max_tokens"] is None:
