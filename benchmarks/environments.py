@@ -72,7 +72,7 @@ ENVIRONMENTS = (
     ),
 )
 
-RIG, FLOOR, AIOHTTP = "rig_client", "raw_httpx", "raw_aiohttp"
+RIG, FLOOR, AIOHTTP, PROTOCOL = "rig_client", "raw_httpx", "raw_aiohttp", "raw_protocol"
 ON_HTTPX, DELTAS, TRANSPORT = "rig_on_httpx", "rig_deltas", "rig_transport"
 WITH_PYDANTIC = "raw_httpx_pydantic"
 
@@ -83,7 +83,7 @@ CLIENTS = (
     Client(driver=RIG, title="**rig**", environment="rig", imports="import rig", quick=True),
     Client(driver=DELTAS, title="rig, `complete` and `stream`", environment="rig", quick=True),
     Client(driver=ON_HTTPX, title="rig on a stock httpx client", environment="rig", quick=True),
-    Client(driver="raw_protocol", title="bare asyncio.Protocol", environment="raw"),
+    Client(driver=PROTOCOL, title="bare asyncio.Protocol", environment="raw"),
     Client(driver="raw_h11", title="h11 over asyncio streams", environment="raw", quick=True),
     Client(
         driver=AIOHTTP, title="aiohttp", environment="raw", imports="import aiohttp", quick=True

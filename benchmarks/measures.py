@@ -8,6 +8,7 @@ from benchmarks.environments import (
     DELTAS,
     FLOOR,
     ON_HTTPX,
+    PROTOCOL,
     RIG,
     TARGETED,
     TRANSPORT,
@@ -161,7 +162,7 @@ MEASURES = (
             operation="round",
             agents=agents,
             full=Size(runs=max(2, 2000 // agents), repetitions=2),
-            drivers=(RIG, AIOHTTP),
+            drivers=(RIG, AIOHTTP, PROTOCOL),
         )
         for agents in (1, 10, 100, 1000, 5000)
     ),
@@ -253,5 +254,14 @@ TARGETS = (
     Target(title="agent round on a stock httpx client", bound=1.1, key="round", driver=ON_HTTPX),
     Target(title="100 agents on a stock httpx client", bound=1.1, key="round_100", driver=ON_HTTPX),
     Target(title="burst on a stock httpx client", bound=1.1, key="burst", driver=ON_HTTPX),
+    Target(
+        title="1,000 agents on a stock httpx client", bound=1.1, key="round_1000", driver=ON_HTTPX
+    ),
     Target(title="paced stream on a stock httpx client", bound=1.1, key="paced", driver=ON_HTTPX),
+    Target(
+        title="200 paced streams on a stock httpx client",
+        bound=1.1,
+        key="paced_200",
+        driver=ON_HTTPX,
+    ),
 )

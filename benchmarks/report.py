@@ -13,6 +13,7 @@ from benchmarks.environments import (
     CLIENTS,
     FLOOR,
     HIDDEN,
+    PROTOCOL,
     RIG,
     ROOT,
     TRANSPORT,
@@ -28,7 +29,7 @@ CPU_OF_REQUESTS = ("ask", "round", "round_100", "round_1000")
 CPU_OF_DELTAS = ("burst", "paced", "paced_200")
 SCALE = tuple(measure.key for measure in MEASURES if measure.key.startswith("scale_"))
 
-SHARE_US, CALL_US, IMPORT_X, CONSTRUCTION_MS, FLAT_X = 60.0, 25.0, 1.35, 0.2, 1.3
+SHARE_US, CALL_US, IMPORT_X, CONSTRUCTION_MS, FLAT_X, AIOHTTP_X = 60.0, 25.0, 1.35, 0.2, 1.3, 1.2
 
 
 def value(
@@ -138,14 +139,28 @@ def _derived_rows(results: Results, pick: Pick) -> list[Row]:
     made = value(results, "ask", RIG, "construction_s", pick)
     if made:
         rows.append(("`Client(...)` for http", 1e3 * made, CONSTRUCTION_MS, "ms"))
-    costs = [cost for key in SCALE if (cost := value(results, key, RIG, pick=pick)) is not None]
-    if costs:
-        title = "cost of a run, most to least, at 1 to 5,000 agents"
-        rows.append((title, max(costs) / min(costs), FLAT_X, "x"))
+    rows += _scaling_rows(results, pick)
     grown = _grown(results)
     if grown is not None:
         rows.append(("memory after 10,000 more runs", grown, 1.0, "MB"))
     return rows
+
+
+def _scaling_rows(results: Results, pick: Pick) -> list[Row]:
+    costs = {
+        driver: [value(results, key, driver, pick=pick) or 0.0 for key in SCALE]
+        for driver in (RIG, AIOHTTP, PROTOCOL)
+    }
+    if not all(map(all, costs.values())):
+        return []
+    flat = {driver: max(numbers) / min(numbers) for driver, numbers in costs.items()}
+    beside = max(ours / theirs for ours, theirs in zip(costs[RIG], costs[AIOHTTP], strict=True))
+    return [
+        ("a run at 1 to 5,000 agents, to aiohttp, at the worst of these", beside, AIOHTTP_X, "x"),
+        ("cost of a run, most to least, at 1 to 5,000 agents", flat[RIG], FLAT_X, "x"),
+        ("the same of a bare asyncio.Protocol", flat[PROTOCOL], 0.0, "x"),
+        ("the same of aiohttp", flat[AIOHTTP], 0.0, "x"),
+    ]
 
 
 def _grown(results: Results) -> float | None:
@@ -212,7 +227,11 @@ def _start(results: Results) -> str:
 def _scale(results: Results) -> str:
     titles = [measure.title for measure in MEASURES if measure.key in SCALE]
     rows: list[list[str]] = []
-    for driver, title in ((RIG, "**rig**"), (AIOHTTP, "aiohttp")):
+    for driver, title in (
+        (RIG, "**rig**"),
+        (AIOHTTP, "aiohttp"),
+        (PROTOCOL, "bare asyncio.Protocol"),
+    ):
         costs = [value(results, key, driver) for key in SCALE]
         rows.append([title, *("-" if cost is None else f"{cost:,.0f}" for cost in costs)])
     return _table(("client", *titles), rows)
