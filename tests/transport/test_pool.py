@@ -41,9 +41,9 @@ from rig.testing.sockets import accept, listen
 from rig.transport import pool
 from rig.transport.httpx_transport import PoolTransport
 from rig.transport.origin import Origin, origin_of
-from rig.transport.pool import SETTLE_S, IdleConnections
+from rig.transport.pool import JOIN_BYTES, SETTLE_S, ConnectionPool, IdleConnections
 from rig.transport.request import encode_head
-from rig.transport.sockets import Connection
+from rig.transport.sockets import Connection, now
 from rig.transport.timeouts import Deadline, Timeouts
 
 Sweep = Callable[
@@ -114,6 +114,26 @@ class Scripted(Connection):
         self.alive = False
 
 
+class Written(Scripted):
+    """A connection that keeps what it is given to write, and has a plain answer."""
+
+    def __init__(self, *, at_once: bool) -> None:
+        super().__init__()
+        self._at_once = at_once
+        self.given: list[bytes] = []
+
+    def write(self, data: bytes) -> bool:
+        self.given.append(data)
+        return self._at_once
+
+    async def send(self, data: bytes, until: float = math.inf) -> bool:
+        self.given.append(data)
+        return True
+
+    async def receive(self, max_bytes: int, until: float = math.inf) -> bytes | None:
+        return b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
+
+
 class Clock:
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -124,6 +144,27 @@ class Clock:
 
 HERE = Origin(tls=False, host="here", port=80)
 THERE = Origin(tls=False, host="there", port=80)
+
+
+@pytest.mark.parametrize("at_once", [True, False], ids=["written at once", "sent"])
+async def test_a_big_body_is_written_as_it_is_and_a_small_one_with_its_head(at_once: bool) -> None:
+    async def ask(body: bytes) -> list[bytes]:
+        connection = Written(at_once=at_once)
+
+        async def opened(*_: object, **__: object) -> Connection:
+            return connection
+
+        deadline = Deadline(Timeouts(), now())
+        await ConnectionPool(connect=opened).send(
+            HERE, b"head", body, connect_s=1, deadline=deadline
+        )
+        return connection.given
+
+    small, big = b"x" * 100, b"x" * (JOIN_BYTES + 1)
+    assert set(await ask(small)) == {b"head" + small}
+    given = await ask(big)
+    assert [len(data) for data in given] == [4, len(big)]
+    assert given[1] is big
 
 
 def test_the_newest_connection_goes_out_first_and_only_to_its_origin() -> None:
@@ -623,7 +664,7 @@ async def test_preparing_for_tls_and_connecting_end_at_the_deadline_together(
     connections = pool.ConnectionPool(connect=slow)
     started = anyio.current_time()
     deadline = Deadline(Timeouts(first_byte_s=1.5), started)
-    head = encode_head("POST", b"/", [], host=b"host", length=2)
+    head = encode_head("POST", b"/", [], host=b"host", length=2).data
     with pytest.raises(RequestTimeoutError) as caught:
         await connections.send(
             Origin(True, "host", 443), head, b"{}", connect_s=1, deadline=deadline

@@ -4,7 +4,9 @@ import asyncio  # noqa: TID251 whoever asks a task to end at the same moment
 import contextvars
 import socket
 import ssl
+import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing, suppress
 from typing import Any
 
@@ -711,7 +713,7 @@ async def test_a_task_that_is_asked_to_end_at_the_deadline_ends(
             loop.call_at(deadline.at + offset_s, task.cancel)
             await waits_until(deadline).bounded(work())
         else:
-            loop.call_soon(loop.call_at, deadline.at + offset_s, task.cancel)
+            loop.call_soon(lambda: loop.call_at(deadline.at + offset_s, task.cancel))
             await waits_until(deadline).bounded(work())
         await asyncio.sleep(60)
 
@@ -772,6 +774,74 @@ async def test_work_that_is_closed_in_the_middle_ends() -> None:
     closed.send(None)
     closed.close()
     assert ended == [True]
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"], indirect=True)
+async def test_a_task_that_is_asked_to_end_beside_the_deadline_cleans_up_in_peace() -> None:
+    """Both in one turn of the loop, while the work waits for that turn alone."""
+    cleaned = []
+
+    async def work() -> None:
+        try:
+            await turning()
+        finally:
+            await asyncio.sleep(0.001)
+            await asyncio.sleep(0)
+            cleaned.append(True)
+
+    async def outer() -> None:
+        await waits_until(deadline).bounded(work())
+
+    deadline = deadline_in(SOON_S)
+    task = asyncio.create_task(outer())
+    await asyncio.sleep(0)
+    asyncio.get_running_loop().call_at(deadline.at, task.cancel)
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert cleaned == [True]
+
+
+class Blocking(asyncio.Future[None]):
+    """What takes its time to be cancelled: other loops go on in the meantime."""
+
+    def __init__(self, ringing: threading.Event, rung: threading.Event) -> None:
+        super().__init__()
+        self._ringing = ringing
+        self._rung = rung
+        self.was_rung = False
+
+    def cancel(self, msg: object = None) -> bool:
+        self._ringing.set()
+        self.was_rung = self._rung.wait(5)
+        return super().cancel(msg)
+
+
+@pytest.mark.parametrize("waiting", ["work", "a read"])
+def test_alarms_of_two_loops_ring_at_the_same_time(waiting: str) -> None:
+    ringing, rung = threading.Event(), threading.Event()
+
+    async def first() -> bool:
+        future = Blocking(ringing, rung)
+
+        async def work() -> None:
+            await future
+
+        await waits_until(deadline_in(SOON_S)).bounded(work())
+        return future.was_rung
+
+    async def second() -> None:
+        async with pair() as (connection, _):
+            await asyncio.to_thread(ringing.wait, 5)
+            if waiting == "work":
+                await waits_until(deadline_in(SOON_S)).bounded(asyncio.sleep(60))
+            else:
+                await connection.receive(1, now() + SOON_S)
+        rung.set()
+
+    with ThreadPoolExecutor(2) as threads:
+        other = threads.submit(asyncio.run, first())
+        threads.submit(asyncio.run, asyncio.wait_for(second(), 2))
+        assert other.result()
 
 
 async def test_work_can_be_cancelled_at_every_await(cancel_at_every_await: Sweep) -> None:

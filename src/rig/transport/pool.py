@@ -241,7 +241,7 @@ class ConnectionPool:
         exchange.deadline = deadline
         try:
             exchange.may_keep()
-            if not connection.write(head + body):
+            if len(body) > JOIN_BYTES or not connection.write(head + body):
                 await exchange.write_whole(head, body)
             data = await connection.receive(RECEIVE_BYTES, deadline.at)
             if data is None:

@@ -126,7 +126,7 @@ def pairs(headers: Headers) -> tuple[tuple[str, str], ...]:
     Args:
         headers: of a request.
     """
-    if type(headers) is tuple:
+    if isinstance(headers, tuple):
         return headers
     if isinstance(headers, Mapping):
         return tuple(cast("Mapping[str, str]", headers).items())

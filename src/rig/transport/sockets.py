@@ -425,8 +425,14 @@ class _ScopeWaits(Waits):
 # --- asyncio ---
 
 
-_NOBODYS = Context()
-"""Where alarms ring. asyncio would copy that of the task, and keep it as long as the connection."""
+def _set_timer(
+    loop: asyncio.AbstractEventLoop, at: float, ring: Callable[[], None]
+) -> asyncio.TimerHandle:
+    """Call back in nobody's context: asyncio would copy that of the task, and keep it as long as the connection.
+
+    Each has one of its own: two threads can't be in the same one, and the later alarm would be lost.
+    """
+    return loop.call_at(at, ring, context=Context())
 
 
 class _LoopWaits(Waits):
@@ -466,7 +472,7 @@ class _LoopWaits(Waits):
         self._begun = self._ended = self._ending = False
         self._wait(future)
         try:
-            result = yield from self
+            result = yield from cast("Generator[Any, Any, ResultT]", self)
         except asyncio.CancelledError:
             if self._ended and self._asked_since():
                 self._work = None
@@ -499,7 +505,7 @@ class _LoopWaits(Waits):
     def _set_alarm(self, at: float) -> None:
         self.over()
         if at < math.inf:
-            self._alarm = self._loop.call_at(at, self._ring, context=_NOBODYS)
+            self._alarm = _set_timer(self._loop, at, self._ring)
 
     def _ring(self) -> None:
         self._alarm = None
@@ -528,13 +534,13 @@ class _LoopWaits(Waits):
         if not self._begun:
             self._begun = True
         elif self._ending:
-            self._ending = False
             return self.throw(asyncio.CancelledError())
         else:
             self._wait(cast("Coroutine[Any, Any, Any]", self._work).send(None))
         return self._future
 
     def throw(self, *fault: Any) -> Any:  # noqa: ANN401 what a task waits for
+        self._ending = False  # once is enough, whoever asks
         self._wait(cast("Coroutine[Any, Any, Any]", self._work).throw(*fault))
         return self._future
 
@@ -678,7 +684,7 @@ class _LoopConnection(asyncio.BufferedProtocol, Connection):
             self._alarm = None
         self._alarm_at = self._until
         if self._until < math.inf:
-            self._alarm = self._loop.call_at(self._until, self._ring, context=_NOBODYS)
+            self._alarm = _set_timer(self._loop, self._until, self._ring)
 
     def _ring(self) -> None:
         self._alarm = None
