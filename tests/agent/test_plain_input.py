@@ -3,7 +3,7 @@
 import inspect
 import json
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, Optional
+from typing import Annotated, Any, List, Literal, Optional  # noqa: UP035  as older programs have it
 
 import pytest
 from hypothesis import example, given
@@ -77,6 +77,10 @@ class Number(int):
         (Any, NO_DEFAULT),
         (None, NO_DEFAULT),
         (list, NO_DEFAULT),
+        (List, NO_DEFAULT),  # noqa: UP006  as older programs have it
+        (Optional[List], NO_DEFAULT),  # noqa: UP006, UP045
+        (list[()], NO_DEFAULT),  # type: ignore[misc]  # of the test
+        (list[int, str], NO_DEFAULT),  # type: ignore[misc]  # of the test
         (list[list[int]], NO_DEFAULT),
         (list[int | None], NO_DEFAULT),
         (int | str, NO_DEFAULT),

@@ -76,7 +76,8 @@ def _form(hint: object) -> _Form | None:
 def _list_or_scalar(hint: object) -> _Form | None:
     if get_origin(hint) is not list:
         return _scalar(hint)
-    form = _scalar(get_args(hint)[0])
+    items = get_args(hint)  # none of `typing.List` alone
+    form = _scalar(items[0]) if len(items) == 1 else None
     if form is None:
         return None
     told, read = form
