@@ -1,4 +1,5 @@
 from typing import Any
+from weakref import ref
 
 import pytest
 
@@ -138,13 +139,27 @@ def test_validated_tools_are_a_box() -> None:
     assert validate_tools(()).names == ()
 
 
-def test_the_same_tools_in_another_list_are_the_same_box() -> None:
+def test_a_list_of_tools_is_what_it_is_now() -> None:
     one, two = made("one"), made("two")
-    box = validate_tools([one, two])
-    assert validate_tools([one, two]) is validate_tools((one, two)) is box
-    for other in ([two, one], [one], [one, two, made("three")], [one, made("two")]):
+    given = [one, two]
+    assert [*validate_tools(given)] == [*validate_tools((one, two))] == given
+    given.reverse()
+    for other in (given, [one], [one, two, made("three")], [one, made("two")], []):
         assert [*validate_tools(other)] == other
-    assert validate_tools([]) is validate_tools(())
+
+
+def test_a_tool_keeps_none_of_the_tools_it_was_used_with() -> None:
+    """Tools of one request often hold what belongs to it, beside others that a program has all along."""
+
+    class Connection:
+        pass
+
+    def asked_for_once() -> "ref[Connection]":
+        connection = Connection()
+        validate_tools([READ, Tool("ask", "Ask.", None, lambda _given: connection)])
+        return ref(connection)
+
+    assert asked_for_once()() is None
 
 
 def test_a_tool_under_another_description_is_in_no_box_of_the_first() -> None:

@@ -39,9 +39,8 @@ from rig.late_dataclass import dataclass
 from rig.messages import ToolCall
 from rig.text.finite import is_finite
 
-if TYPE_CHECKING:  # loaded by the runs that have a budget, and by those that have tools
+if TYPE_CHECKING:  # loaded by the runs that have a budget
     from rig.agent.ledger import SharedBudget
-    from rig.agent.toolbox import Toolbox
 
 P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)
@@ -145,7 +144,6 @@ class Tool(Keeps):
     _schema: Schema = field(init=False, repr=False)
     _takes_context: bool = field(init=False, repr=False)
     _in_thread: bool = field(init=False, repr=False)
-    _box: "Toolbox | None" = field(init=False, repr=False)
 
     def __init__(
         self,
@@ -185,7 +183,6 @@ class Tool(Keeps):
             "_schema": schema,
             "_takes_context": _takes_context(run, owner),
             "_in_thread": not _is_async(_checked_run(run, owner)),
-            "_box": None,
         }
         for key, value in values.items():
             object.__setattr__(self, key, value)
