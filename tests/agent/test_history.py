@@ -301,6 +301,13 @@ def test_nothing_is_open_otherwise(messages: list[Message]) -> None:
     assert prepared == prepare(messages)
 
 
+def test_calls_on_a_turn_that_is_no_assistant_s_are_nobody_s() -> None:
+    stray = result("2").model_copy(update={"tool_calls": assistant("", "9").tool_calls})
+    messages, pending = prepare_open([user("a"), assistant("", "1", "2", "3"), stray])
+    assert [call.id for call in pending] == ["1", "3"]
+    assert [turn.role for turn in messages] == ["user", "assistant", "tool"]
+
+
 # Reading
 
 

@@ -191,3 +191,10 @@ def test_a_box_may_hold_more_than_a_request_may_offer() -> None:
     with pytest.raises(InvalidRequestError):
         validate_tools(box)
     assert len(validate_tools(box[:MAX_TOOLS])) == MAX_TOOLS
+
+
+def test_the_tools_of_a_box_can_not_be_changed() -> None:
+    box: Any = Toolbox([READ])
+    with pytest.raises(AttributeError):
+        box.tools = ()
+    assert box.tools == (READ,)

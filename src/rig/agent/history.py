@@ -72,12 +72,10 @@ def prepare_open(messages: Sequence[Message]) -> tuple[tuple[Message, ...], tupl
     if is_in_order(messages):
         return Prepared(messages), ()
     turns = _paired(messages)
-    settled = turns[-1].settled if turns and isinstance(turns[-1], _CallTurn) else ()
     prepared = _prepared(messages, turns)
-    if all(settled):
+    pending = turns[-1].pending if turns and isinstance(turns[-1], _CallTurn) else ()
+    if not pending:
         return prepared, ()
-    calls = next(turn.tool_calls for turn in reversed(prepared) if turn.tool_calls)
-    pending = tuple(call for call, done in zip(calls, settled, strict=True) if not done)
     ids = {call.id for call in pending}
     return tuple(turn for turn in prepared if turn.tool_call_id not in ids), pending
 
@@ -141,11 +139,12 @@ class _CallTurn:
             self._named.setdefault(call.name, deque()).append(index)
 
     @property
-    def settled(self) -> tuple[bool, ...]:
-        """For each call whether nothing is to be run any more."""
+    def pending(self) -> tuple[ToolCall, ...]:
+        """The calls that could still be run."""
         return tuple(
-            result is not None or REPLACED in call.repairs
+            call
             for call, result in zip(self.turn.tool_calls, self.results, strict=True)
+            if result is None and REPLACED not in call.repairs
         )
 
     def next_open(self) -> int | None:

@@ -21,20 +21,17 @@ class Toolbox(Keeps, Sequence["Tool"]):
     Args:
         tools: tools with different names.
 
-    Attributes:
-        tools: the same, as a tuple.
-
     Raises:
         InvalidRequestError: something in it is no tool, names are double.
     """
 
-    __slots__ = ("_by_name", "tools")
+    __slots__ = ("_by_name", "_tools")
 
     def __init__(self, tools: "Iterable[Tool]" = ()) -> None:
-        self.tools = tuple(_only_tools(tools))
-        self._by_name = {tool.name: tool for tool in self.tools}
-        if len(self._by_name) < len(self.tools):
-            names = [tool.name for tool in self.tools]
+        self._tools = tuple(_only_tools(tools))
+        self._by_name = {tool.name: tool for tool in self._tools}
+        if len(self._by_name) < len(self._tools):
+            names = [tool.name for tool in self._tools]
             double = dict.fromkeys(f'"{name}"' for name in names if names.count(name) > 1)
             raise InvalidRequestError(
                 f"tools need different names, {', '.join(double)} is there more than once:"
@@ -43,6 +40,11 @@ class Toolbox(Keeps, Sequence["Tool"]):
 
     def __reduce__(self) -> "tuple[type[Toolbox], tuple[tuple[Tool, ...]]]":
         return type(self), (self.tools,)
+
+    @property
+    def tools(self) -> "tuple[Tool, ...]":
+        """The tools, in order."""
+        return self._tools
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -65,7 +67,7 @@ class Toolbox(Keeps, Sequence["Tool"]):
     @property
     def tags(self) -> tuple[str, ...]:
         """The tags the tools carry, in the order they first occur."""
-        return tuple(dict.fromkeys(tag for tool in self.tools for tag in tool.tags))
+        return tuple(dict.fromkeys(tag for tool in self._tools for tag in tool.tags))
 
     def select(self, *tags: str, match: Literal["any", "all"] = "any") -> "Toolbox":
         """The tools that carry these tags, in the same order; without tags, all.
@@ -85,18 +87,18 @@ class Toolbox(Keeps, Sequence["Tool"]):
             return self
         wanted = set(tags)
         least = len(wanted) if match == "all" else 1
-        return Toolbox(tool for tool in self.tools if len(wanted.intersection(tool.tags)) >= least)
+        return Toolbox(tool for tool in self._tools if len(wanted.intersection(tool.tags)) >= least)
 
     def brief(self) -> "Toolbox":
         """The same tools, each described by the first sentence of its description alone.
 
         For small models, for which every sentence in the prompt is one too many.
         """
-        return Toolbox(tool.described(first_sentence(tool.description)) for tool in self.tools)
+        return Toolbox(tool.described(first_sentence(tool.description)) for tool in self._tools)
 
     def __contains__(self, item: object) -> bool:
         """Whether a tool, or a tool of that name, is in it."""
-        return item in self._by_name if isinstance(item, str) else item in self.tools
+        return item in self._by_name if isinstance(item, str) else item in self._tools
 
     @overload
     def __getitem__(self, index: int | str) -> "Tool": ...
@@ -112,17 +114,17 @@ class Toolbox(Keeps, Sequence["Tool"]):
         """
         if isinstance(index, str):
             return self._by_name[index]
-        return Toolbox(self.tools[index]) if isinstance(index, slice) else self.tools[index]
+        return Toolbox(self._tools[index]) if isinstance(index, slice) else self._tools[index]
 
     def __iter__(self) -> "Iterator[Tool]":
-        return iter(self.tools)
+        return iter(self._tools)
 
     def __len__(self) -> int:
-        return len(self.tools)
+        return len(self._tools)
 
     def __add__(self, other: "Iterable[Tool]") -> "Toolbox":
         """Both boxes' tools; names must still be different."""
-        return Toolbox((*self.tools, *other))
+        return Toolbox((*self._tools, *other))
 
     def __repr__(self) -> str:
         return f"Toolbox({', '.join(self._by_name)})"
