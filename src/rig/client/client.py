@@ -175,9 +175,8 @@ class Client(RunMixin):
         started = now()
         retries: Retries | None = None
         failure: RigError  # kept, and told of where no other exception is being handled
-        while (
-            True
-        ):  # bounded by the policy; each function between here and the exchange would wait with it
+        # The policy bounds the tries. They are made here: each function in between would wait with the exchange.
+        while True:
             try:
                 if self._slots is None:
                     response = await self._http.post(
