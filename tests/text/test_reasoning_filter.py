@@ -225,39 +225,3 @@ def test_a_flood_costs_linear_work(unit: str, step: int) -> None:
         reader.close()
         scanned.append(reader.scanned)
     assert scanned[1] <= 4.2 * scanned[0] + 2_000
-
-
-def short_pieces_of(chunks: Iterable[str]) -> Iterator[Piece]:
-    """The pieces, with the short way taken wherever it is open."""
-    reader = ReasoningFilter()
-    for chunk in chunks:
-        plain = reader.pass_plain(chunk)
-        if plain is None:
-            yield from reader.feed(chunk)
-        elif plain:
-            yield Piece(kind="text", text=plain)
-    yield from reader.close()
-
-
-HEADED = ["Here is my", " thought process:", "a", "Here is my response:", "b"]
-
-
-@pytest.mark.parametrize(
-    "chunks",
-    [HEADED, ["Here is my", "a"], ["<th<think>x</think>ink>", "a", " b"], ["<th", "a", " b"]],
-)
-def test_the_short_way_is_not_open_where_more_must_be_known(chunks: list[str]) -> None:
-    assert list(short_pieces_of(chunks)) == list(pieces_of(chunks))
-
-
-@given(st.lists(st.sampled_from(PARTS)))
-def test_the_short_way_for_plain_text_gives_what_the_long_one_gives(chunks: list[str]) -> None:
-    assert list(short_pieces_of(chunks)) == list(pieces_of(chunks))
-
-
-def test_a_token_in_the_middle_of_text_takes_the_short_way() -> None:
-    reader = ReasoningFilter()
-    reader.feed("The answer, at last, begins here and goes on.")
-    assert reader.pass_plain(" It is") == " It is"
-    assert reader.pass_plain(" <") is None
-    assert reader.pass_plain(" 42.") == " 42."

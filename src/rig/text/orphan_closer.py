@@ -1,20 +1,14 @@
 """A closing tag left at the head of a text whose reasoning came in a field of its own. No I/O."""
 
-from collections.abc import Sequence
-
 from rig.text.pieces import Piece, Pieces
 from rig.text.reasoning_tags import match_tag, unfinished_from
 
 
 class OrphanCloserFilter:
-    """The stream's form of `strip_orphan_closer`: drops closers at the head and nothing else.
-
-    Attributes:
-        pieces: what it makes of the text; while `is_plain`, any may be added there.
-    """
+    """The stream's form of `strip_orphan_closer`: drops closers at the head and nothing else."""
 
     def __init__(self) -> None:
-        self.pieces = Pieces()
+        self._pieces = Pieces()
         self._head: str | None = ""
 
     def feed(self, chunk: str) -> list[Piece]:
@@ -31,36 +25,14 @@ class OrphanCloserFilter:
             if unfinished_from(chunk) == 0:
                 return []
             self._head = None
-        self.pieces.show(chunk)
-        return self.pieces.take()
-
-    @property
-    def is_plain(self) -> bool:
-        """True when all that comes is shown as it is: behind the head."""
-        return self._head is None
-
-    def pass_plain(self, chunk: str) -> str | None:
-        """As `ReasoningFilter.pass_plain`.
-
-        Args:
-            chunk: any part of the reply.
-        """
-        return self.pieces.pass_text(chunk) if self._head is None else None
-
-    def pass_plain_all(self, chunks: Sequence[str], whole: str) -> list[str] | None:  # noqa: ARG002 as there
-        """As `ReasoningFilter.pass_plain_all`.
-
-        Args:
-            chunks: consecutive parts of the reply.
-            whole: the same, joined.
-        """
-        return None if self._head is not None else self.pieces.pass_texts(chunks)
+        self._pieces.show(chunk)
+        return self._pieces.take()
 
     def close(self) -> list[Piece]:
         """End the reply and return what had been held back."""
-        self.pieces.show(self._head or "")
+        self._pieces.show(self._head or "")
         self._head = None
-        return self.pieces.take()
+        return self._pieces.take()
 
 
 def without_closers(text: str) -> str:

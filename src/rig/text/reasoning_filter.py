@@ -7,7 +7,6 @@ before it was a thought, and an opener that all after it is one. Both work on th
 only: cost and memory are linear.
 """
 
-from collections.abc import Sequence
 from typing import Literal
 
 from rig.text.harmony import MessageKind, match_header, may_be_header
@@ -36,14 +35,11 @@ class ReasoningFilter:
             prompt. Then nothing has to be withdrawn. The first closer of any family ends it; a
             reply that begins with an opener of its own is read as usual; a reply without any
             closer is one thought, see `assumed`.
-
-    Attributes:
-        pieces: what it makes of the text. While `is_plain`, text that holds no part of a tag may be added there.
     """
 
     def __init__(self, *, thinking: bool = False) -> None:
-        self.pieces = Pieces()
-        self._joined = _Joined(self.pieces)
+        self._pieces = Pieces()
+        self._joined = _Joined(self._pieces)
         self._state: Literal["text", "thought", "assumed", "call"] = "text"
         self._family = ""
         self._opener = ""
@@ -56,7 +52,7 @@ class ReasoningFilter:
         self._scanned = 0
         if thinking:
             self._state = "assumed"
-            self.pieces.begin_thought()
+            self._pieces.begin_thought()
 
     @property
     def assumed(self) -> bool:
@@ -71,16 +67,6 @@ class ReasoningFilter:
     def thinking(self) -> bool:
         """True when what comes next belongs to a thought, as far as is known."""
         return self._state in {"thought", "assumed"}
-
-    @property
-    def is_plain(self) -> bool:
-        """True when text that holds no part of a tag is shown as it is, and leaves that so."""
-        return (
-            self._state == "text"
-            and not self._carry
-            and self._head is None
-            and self._joined.is_plain
-        )
 
     @property
     def scanned(self) -> int:
@@ -103,38 +89,7 @@ class ReasoningFilter:
             self._joined.add_plain(chunk)
         else:
             self._run(self._carry + chunk, final=False)
-        return self.pieces.take()
-
-    def pass_plain(self, chunk: str) -> str | None:
-        """Add a chunk that is nothing but text in the middle of text: nearly every token of a stream.
-
-        Args:
-            chunk: any part of the reply.
-
-        Returns:
-            The text that `feed` would have given as one piece, "" for none. None when only `feed` can
-            tell what the chunk is; nothing was added then.
-        """
-        if may_hold_tag(chunk) or not self.is_plain:
-            return None
-        self._scanned += len(chunk)
-        return self.pieces.pass_text(chunk)
-
-    def pass_plain_all(self, chunks: Sequence[str], whole: str) -> list[str] | None:
-        """As `pass_plain`, for many chunks: they are looked at once.
-
-        Args:
-            chunks: consecutive parts of the reply.
-            whole: the same, joined.
-
-        Returns:
-            The texts `pass_plain` would have given for them, empty ones left out. None when one of them
-            is not plain; nothing was added then.
-        """
-        if may_hold_tag(whole) or not self.is_plain:
-            return None
-        self._scanned += len(whole)
-        return self.pieces.pass_texts(chunks)
+        return self._pieces.take()
 
     def close(self) -> list[Piece]:
         """End the reply and return what had been held back. Feeding again is an error.
@@ -148,7 +103,7 @@ class ReasoningFilter:
         if self._doubt is not None:
             self._replay("".join(self._doubt))
         self._joined.close()
-        return self.pieces.take()
+        return self._pieces.take()
 
     def _past_heading(self, head: HeadedThoughtReader, chunk: str) -> str:
         """What of a chunk is to be read on; "" while the head of the reply is not known."""
@@ -159,8 +114,8 @@ class ReasoningFilter:
             return ""
         self._head = None
         if found.thought is not None:
-            self.pieces.begin_thought()
-            self.pieces.think(found.thought)
+            self._pieces.begin_thought()
+            self._pieces.think(found.thought)
             self._joined.thought_ended()
         return found.rest
 
@@ -199,13 +154,13 @@ class ReasoningFilter:
 
     def _think(self, text: str) -> None:
         if self._doubt is None:
-            self.pieces.think(text)
+            self._pieces.think(text)
         else:
             self._doubt.append(text)
 
     def _tag(self, buffer: str, tag: Tag, *, final: bool) -> int | None:
         """Act on a tag; return the index to go on from, None when more text is needed first."""
-        if self._state == "assumed" and tag.kind == "open" and not self.pieces.thinking:
+        if self._state == "assumed" and tag.kind == "open" and not self._pieces.thinking:
             self._state = "text"
         match self._state:
             case "text":
@@ -243,7 +198,7 @@ class ReasoningFilter:
             and tag.family != THINK
             and self._last_closers.get(tag.family, -1) < tag.start
         )
-        self.pieces.begin_thought()
+        self._pieces.begin_thought()
 
     def _tag_in_thought(self, raw: str, tag: Tag) -> None:
         if tag.family != self._family:
@@ -263,7 +218,7 @@ class ReasoningFilter:
     def _settle_doubt(self) -> None:
         doubt, self._doubt = self._doubt, None
         if doubt is not None:
-            self.pieces.think(self._opener + "".join(doubt))
+            self._pieces.think(self._opener + "".join(doubt))
 
     def _tag_in_assumed_thought(self, buffer: str, tag: Tag, *, final: bool) -> int | None:
         if tag.kind == "close":
@@ -325,7 +280,7 @@ class ReasoningFilter:
         self._joined.close()
         if "to=" in raw.lower():
             self._joined.add_verbatim(raw)
-        elif self._state == "assumed" or (self.pieces.showing and not self._harmony):
+        elif self._state == "assumed" or (self._pieces.showing and not self._harmony):
             self._plain(raw)
         return len(buffer)
 

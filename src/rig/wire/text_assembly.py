@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from rig.model import Delta
-from rig.text.orphan_closer import OrphanCloserFilter
 from rig.text.pieces import Piece, Trimmed
-from rig.text.reasoning_filter import ReasoningFilter
 from rig.text.reasoning_tags import may_hold_tag
 from rig.text.salvage import OfferedTool
+from rig.text.short_ways import ShortOrphanCloserFilter, ShortReasoningFilter
 from rig.text.stop_tokens import StopTokenFilter
 from rig.wire.text_delta import text_delta, thought_delta
 
@@ -53,8 +52,8 @@ class TextAssembler:
         self._thoughts: list[str] = []
         self._source = ""
         self._thought = Trimmed()
-        self._leaks: ReasoningFilter | None = ReasoningFilter(thinking=thinking)
-        self._filter: ReasoningFilter | OrphanCloserFilter = self._leaks
+        self._leaks: ShortReasoningFilter | None = ShortReasoningFilter(thinking=thinking)
+        self._filter: ShortReasoningFilter | ShortOrphanCloserFilter = self._leaks
         self._end = StopTokenFilter()
         self._settled = False  # see `_settles`; no word changes that
         self._shown: list[str] = []
@@ -386,7 +385,7 @@ class TextAssembler:
     def _separate(self, deltas: list[Delta]) -> None:
         """From here on the server separates: the content is read again as nothing but text."""
         self._leaks = None
-        self._filter = OrphanCloserFilter()
+        self._filter = ShortOrphanCloserFilter()
         content = "".join(self._content)
         if self._gate is not None:
             content = content[: len(content) - self._gate.waiting]
