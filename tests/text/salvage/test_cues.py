@@ -60,6 +60,8 @@ TEMPLATES = {
     "a tag": ({"q": "<div>"}, False, False),
     "a header": ({"q": "<stdio.h>"}, False, False),
     "a class of characters": ({"q": "[a-z]"}, False, False),
+    "its place": ({"path": "File path here", "query": "search term here"}, True, True),
+    "somebody here": ({"q": "who is here"}, False, False),
     "dots beside a value": ({"path": "a", "content": "..."}, False, False),
     "words": ({"q": "your cat"}, False, False),
     "nothing": ({}, False, False),

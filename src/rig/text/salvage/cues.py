@@ -131,7 +131,7 @@ _HINDERED: Final = re.compile(
 """What forbids a call, or leaves it to others or to another day."""
 
 _INTENDS: Final = re.compile(
-    r"\b(?:i['\u2019]ll|i will|i['\u2019]m going to|i am going to|let me|let['\u2019]s|let us|i need to|i must|i should|i have to|i want to|"
+    r"\b(?:i['\u2019]ll|i will|i['\u2019]m going to|i am going to|let me(?! know\b)|let['\u2019]s|let us|i need to|i must|i should|i have to|i want to|"
     r"i(?:['\u2019]d| would) like to|i(?:['\u2019]m| am) (?:calling|using|running|checking|searching|looking|reading)|(?:next|now|first|then)(?=[,:]|[ \t]+(?:i|let|we|to|the)\b|\W*\Z)|so (?:i|let|here|another)|"
     r"here (?:is|are) (?:the|a|an|my|your|two|three)(?: (?!how\b)[\w\-]+){0,3} (?:calls?|request|(?:corrected|right|fixed|proper|new|next) one))\b"
     r"|^\W{0,4}(?!(?:warning|nothing|according|including|regarding|something|anything|everything|thing|pending|remaining|missing|following|existing|failing|outstanding)\b)[a-z]{2,20}ing\b"
@@ -151,6 +151,7 @@ _EXPLAINS: Final = re.compile(
 _CLAUSE_END: Final = re.compile(
     r"(?<!\be\.g)(?<!\bi\.e)(?<!\bz\.B)[.!?\u2026](?=\s)|[\u3002\uff01\uff1f]|\n[ \t\r]*\n"
 )
+_SENTENCE: Final = re.compile(r"\s*[^.!?\u3002\uff1f\n]*[.!?\u3002\uff1f]?")
 _EMPHASIS: Final = re.compile(r"(?<!\w)[_*]+|[_*]+(?!\w)")
 _ALONE: Final = re.compile(rf"\W*(?:{'|'.join(_NOUNS)})\W*", re.IGNORECASE)
 _PLAIN_ENGLISH: Final = re.compile(r"[\x00-\x7f\u2019]*")
@@ -165,7 +166,7 @@ _ASKS: Final = re.compile(
     re.IGNORECASE,
 )
 _PAST: Final = re.compile(
-    r"\b(?:(?<!is )(?<!are )called|used to|invoked|executed|was|were|did|had|earlier|previously|yesterday)\b",
+    r"\b(?:(?<!is )(?<!are )called|used to|attempted|blocked|denied|rejected|declined|refused|skipped|stopped|hallucinated|invoked|executed|was|were|did|had|earlier|previously|yesterday)\b",
     re.IGNORECASE,
 )
 _OWN_LABEL: Final = re.compile(
@@ -202,7 +203,7 @@ _FIRST_PERSON: Final = re.compile(
 )
 """Who speaks of what it does itself, in the languages models answer in beside English."""
 _LABEL: Final = re.compile(
-    r"(?:^|\n)[\W\d_]{0,8}(?:wrong|right|do|don['\u2019]?t|broken|either|or|[a-d]|correct|incorrect|bad|good|valid|invalid|before|after|expected|actual|(?:\w+ )?(?:input|output|body|results?)|usage|test|explain|translat(?:e|ion|ed)|formatted|minified|std(?:out|err)|histor(?:y|ies)|predictions?|golden|hypothesis|(?:rejected|denied|declined|blocked|skipped|queued|executed|completed|cancell?ed|pending)(?: calls?)?|pretty-?printed|verbatim|excerpt|contents?|transcript|fyi|n\.?b\.?|p\.?s\.?|tl;?dr|"
+    r"(?:^|\n)[\W\d_]{0,8}(?:wrong|right|do|don['\u2019]?t|broken|either|or|[a-d]|correct|incorrect|bad|good|valid|invalid|before|after|expected|actual|(?:\w+ )?(?:input|output|body|results?)|usage|test|(?:\w+ ){0,2}logs?|explain|translat(?:e|ion|ed)|formatted|minified|std(?:out|err)|histor(?:y|ies)|predictions?|golden|hypothesis|(?:rejected|denied|declined|blocked|skipped|queued|executed|completed|cancell?ed|pending)(?: calls?)?|pretty-?printed|verbatim|excerpt|contents?|transcript|fyi|n\.?b\.?|p\.?s\.?|tl;?dr|"
     r"(?:listing|figure|fig\.?|table|exhibit|exercise|question|quiz|problem)[ \t]*(?:\d[\d.]*)?|summari[sz]e|paraphrase|debug|note|warning|caution|falsch|richtig|"
     r"incorrecto|incorreto|faux|\u9519\u8bef|\u6b63\u786e|\u274c|\u2705|\u2717|\u2713)[^\w.!?]{0,8}\Z",
     re.IGNORECASE,
@@ -220,6 +221,41 @@ _QUESTION: Final = re.compile(
     re.IGNORECASE,
 )
 """What asks about the call instead of making it."""
+
+_DOES: Final = (
+    r"(?:go ahead|proceed|continue|run|execute|call|make|do|send|delete|write|apply|start|perform)"
+)
+_ASKS_LEAVE: Final = re.compile(
+    rf"\b(?:(?:shall|should|may|can|could) (?:i|we) (?:now |just )?{_DOES}\b[^?\n]{{0,80}}\?"
+    rf"|do you (?:want|agree|allow|approve)\b[^?\n]{{0,20}}\b{_DOES}\b[^?\n]{{0,80}}\?|would you like (?:me|us) to {_DOES} (?:this|that|it|so)\b"
+    r"|(?:is|are) (?:this|that|these) (?:ok|okay|fine|alright|acceptable)\b|please (?:first )?(?:confirm|approve|authori[sz]e)|approve\?"
+    r"|(?:your|user['\u2019]?s?|wait(?:ing)? for|ask(?:ing)? for|pending|without) (?:your |explicit )?(?:approval|confirmation|permission|consent|go-ahead)(?! (?:was|given|granted|has been|is given)\b)"
+    r"|(?:if|once|when|after|as soon as|until|unless) (?:you|the user|they) (?:say|agree|confirm|approve|allow|accept|consent)s?"
+    r"|let me know (?:if|when|whether) (?:i should|(?:this|that) is)"
+    r"|(?:soll(?:en)? (?:ich|wir)|darf ich|m\xf6chtest du|m\xf6chten sie|willst du|wollen sie)\b[^?\n]{0,80}\?|bitte (?:zuerst )?best\xe4tig\w+|(?:ihre|deine|ihrer|deiner) (?:freigabe|zustimmung|best\xe4tigung)"
+    r"|(?:(?:voulez|souhaitez)-vous|veux-tu|souhaites-tu|dois-je|puis-je)\b[^?\n]{0,80}\?|confirmez|(?:votre|ton) accord"
+    r"|(?:quieren?|quieres|desean?|deseas|debo|puedo|quer|deseja|devo|posso|vuoi|vuole)\b[^?\n]{0,80}\?|(?:por favor|primero|primeiro),? confirm\w+|(?:su|tu|sua) confirma(?:ci\xf3n|\xe7\xe3o))"
+    "|(?:\u662f\u5426|\u8981\u4e0d\u8981|\u53ef\u4ee5|\u9700\u8981\u6211|\u8981\u6211)(?:\u8981|\u9700\u8981|\u6267\u884c|\u7ee7\u7eed|\u540c\u610f|\u5417|\u8fd9\u6837)[^\u3002\\n]{0,40}[?\uff1f]|\u8bf7(?:\u5148)?\u786e\u8ba4|\u786e\u8ba4\u540e"
+    "|(?:\u3088\u308d\u3057\u3044|\u3044\u3044)\u3067(?:\u3059|\u3057\u3087\u3046)\u304b|\u307e\u3057\u3087\u3046\u304b|\u78ba\u8a8d\u3057\u3066\u304f\u3060|\u8a31\u53ef\u3092"
+    r"|\b(?:\u0432\u044b\u043f\u043e\u043b\u043d\u0438\u0442\u044c|\u0437\u0430\u043f\u0443\u0441\u0442\u0438\u0442\u044c|\u043c\u043d\u0435|\u0445\u043e\u0442\u0438\u0442\u0435|\u0445\u043e\u0447\u0435\u0448\u044c)\b[^?\n]{0,60}\?|\u043f\u043e\u0434\u0442\u0432\u0435\u0440\u0434\u0438(?:\u0442\u0435)?\b",
+    re.IGNORECASE,
+)
+"""Who asks whether to call, or waits for leave, has not called yet."""
+
+_OTHERS_SPEAK: Final = re.compile(
+    r"^\W{0,4}(?:(?:first|then|next|so|here|now|when|if|and|also|finally),?[ \t]+)?"
+    r"(?:(?:the|a|an|your|this|that|each|another|every|one|our)[ \t]+(?:[\w\-]+[ \t]+){0,2}(?:models?|llms?|assistants?|agents?|bots?|parsers?|harness)[ \t]+"
+    r"(?!(?:to|for|of|in|is|with|and|needs?|should|must|wants?|i|we|will now)\b)[\w'\u2019\-]+"
+    r"|(?:das modell|der assistent|le mod\xe8le|l['\u2019]assistant|el modelo|el asistente|o modelo|o assistente|il modello|l['\u2019]assistente|het model)\b)"
+    "|^\\W{0,4}(?:\u6a21\u578b|\u52a9\u624b)(?:\u4f1a|\u5c06|\u8f93\u51fa|\u8fd4\u56de|\u5199)|(?:\u30e2\u30c7\u30eb|\u30a2\u30b7\u30b9\u30bf\u30f3\u30c8|\u30a8\u30fc\u30b8\u30a7\u30f3\u30c8)\u306f"
+    r"|\b(?:\u043c\u043e\u0434\u0435\u043b\u044c|\u0430\u0441\u0441\u0438\u0441\u0442\u0435\u043d\u0442)[ \t]+\w+|\b(?:\u0432\u044b\u0432\u043e\u0434|\u043e\u0442\u0432\u0435\u0442) \u043c\u043e\u0434\u0435\u043b\u0438\b",
+    re.IGNORECASE,
+)
+"""Clauses about what a model does: none calls itself so when it calls."""
+
+_SUSPECTS: Final = re.compile(
+    r"\b(?:injections?|injected|malicious|phishing|jailbreak\w*)\b", re.IGNORECASE
+)
 
 _POINTING: Final = re.compile(
     r"\b(?:here|this|that|these|those|following|below|above|what follows|hier|folgend\w*|voici|ceci|aqu\xed|aqui|este|esto|isto)\b|\u4ee5\u4e0b|\u4e0b\u9762|\u6b21\u306e|\u3053\u308c|\u8fd9",
@@ -249,10 +285,20 @@ _COMMENTS: Final = re.compile(
     r"|(?:only |just )?(?:an? |as an? )?(?:example|sample|e\.g\.|placeholder|template|beispiel|exemple|ejemplo|exemplo|\u043f\u0440\u0438\u043c\u0435\u0440)\b"
     r"|(?:but |and |please )?(?:do not|don['\u2019]t|never|must not|not)[ \t]+(?:actually |really |ever )?(?:run|execute|call|do|use|send|output|copy|a real|real)\b"
     r"|(?:i|we)[ \t]+(?:did not|didn['\u2019]t|will not|won['\u2019]t|cannot|can['\u2019]t|would not|refuse to|have not)[ \t]+(?:\w+[ \t]+)?(?:call|run|execute|do|send|output|obey|follow)\b"
-    r"|(?:replace|substitute|fill in|where|with your own|instead of|rather than|whereas|and nothing else)\b"
+    r"|(?:replace|substitute|fill in|where|with your own|feel free to (?:adapt|adjust|change|modify|replace|copy|use)|you (?:can|may) (?:adapt|adjust|modify|replace|copy|paste)|instead of|rather than|whereas|and nothing else)\b"
     "|\u8fd9(?:\u53ea)?\u662f[^\u3002\n]{0,20}(?:\u793a\u4f8b|\u4f8b\u5b50|\u683c\u5f0f)|\u3053\u308c\u306f[^\u3002\n]{0,20}(?:\u4f8b|\u5f62\u5f0f|\u30b5\u30f3\u30d7\u30eb))",
     re.IGNORECASE,
 )
+
+_PAST_OF_MINE: Final = re.compile(
+    r"\b(?:(?:i|we)(?:['\u2019]ve| have)?[ \t]+(?!need\b)(?:\w+ed|wrote|written|did|done|made|sent|drew|built)|ich habe|j['\u2019]ai|he|eu)\b",
+    re.IGNORECASE,
+)
+_OF_MINE: Final = re.compile(
+    r"\b(?:i|we)[ \t]+(?!(?:cannot|can['\u2019]t|could|would|do not|don['\u2019]t)\b)\w+",
+    re.IGNORECASE,
+)
+"""What was done is handed over; what is done now is a call."""
 
 _HANDS_OVER: Final = re.compile(
     r"\b(?:here(?:['\u2019]s| is| are|['\u2019]re)|below|you (?:asked|wanted|requested|need)|requested|generated|converted|translated|created|"
@@ -263,6 +309,15 @@ _A_CALL: Final = re.compile(
     r"\b(?:calls?|tools?|requests?|functions?|next|now|aufruf|appel|llamada|chamada)\b|\u8c03\u7528",
     re.IGNORECASE,
 )
+_DESCRIBES: Final = re.compile(
+    r"\b(?:tools?|functions?|(?:tool |function )?(?:calls?|use)|parameters?)\b[^.\n]{0,80}\b(?:(?:are|is) (?:called|written|invoked|formatted|enclosed|wrapped|expressed|made)|xml|tags?|elements?)\b"
+    r"|\b(?:werkzeuge?|outils?|herramientas?|ferramentas?|strumenti)\b[^.\n]{0,80}\b(?:xml|tags?|elemente?|balises?|etiquetas?|elementos?|elementi)\b"
+    "|\u5de5\u5177[^\u3002\\n]{0,40}\u6807\u7b7e|\u30c4\u30fc\u30eb[^\u3002\\n]{0,40}\u30bf\u30b0"
+    r"|\u0438\u043d\u0441\u0442\u0440\u0443\u043c\u0435\u043d\u0442\w*\b[^.\n]{0,60}\u0442\u0435\u0433",
+    re.IGNORECASE,
+)
+"""Sentences that tell how tools are called in general."""
+
 _TELLS: Final = re.compile(
     r"[^.\n]{0,120}?\b(?:examples?|formats?|syntax|above|below|xml|html|markup|tags?|elements?|parameters?|placeholders?|snippets?|"
     r"how|would|is (?:a|an|the|one|called)|beispiel|exemple|ejemplo|exemplo)\b",
@@ -296,6 +351,10 @@ def is_introduced(before: str) -> bool:
     clause, is_ended = _last_clause(before)
     if not clause:
         return False
+    if _ASKS_LEAVE.search(clause) or (not is_ended and _OTHERS_SPEAK.search(clause)):
+        return True
+    if is_ended and _SUSPECTS.search(clause):
+        return not _INTENDS.search(clause)
     if is_ended and _QUESTION.search(clause):
         return not _INTENDS.search(clause)
     if is_ended and _SAYS_SO.search(clause):
@@ -320,7 +379,26 @@ def is_explained(after: str) -> bool:
     after = after[:CLAUSE_CHARS]
     if after.lstrip()[:1] in {"?", "\uff1f"}:
         return True
-    return bool(_AFTER.match(after) or _COMMENTS.match(after))
+    if _AFTER.match(after) or _COMMENTS.match(after):
+        return True
+    rest = after.lstrip()  # on a line of its own a small letter goes on with the sentence before
+    if "a" <= rest[:1] <= "z" and _AFTER.match(rest):
+        return True
+    sentence = _SENTENCE.match(after)
+    return sentence is not None and _ASKS_LEAVE.search(sentence[0]) is not None
+
+
+def is_clause_around(before: str, after: str) -> bool:
+    """Whether one sentence goes on from before a call to behind it, on lines of its own too.
+
+    In any script that knows small letters: what comes before has no end, and what follows begins with one.
+
+    Args:
+        before: some text that ends at the call.
+        after: some text that begins at the end of the call.
+    """
+    begun, rest = before.rstrip(), after.lstrip()
+    return rest[:1].islower() and (begun[-1:].isalnum() or begun[-1:] == ",")
 
 
 def is_intended(before: str) -> bool:
@@ -356,6 +434,21 @@ def is_own_lead(before: str) -> bool:
     return own is not None
 
 
+def is_announced(before: str) -> bool:
+    """Whether the last clause before a call, a sentence that ended too, says that something is done now.
+
+    Args:
+        before: all of the text that stands before the call; when that is blank, nothing has to be said.
+    """
+    if not before.strip():
+        return True
+    clause, _ = _last_clause(before)
+    if _EXPLAINS.search(clause) or _PAST_OF_MINE.search(clause):
+        return False
+    said = (_INTENDS, _FIRST_PERSON, _CALLS, _ASKS, _OF_MINE)
+    return any(pattern.search(clause) for pattern in said) or not re.search(r"\w", clause)
+
+
 def is_presented(before: str, after: str) -> bool:
     """Whether the sentences around what any document may hold hand it over, or tell of it.
 
@@ -366,6 +459,8 @@ def is_presented(before: str, after: str) -> bool:
     clause, _ = _last_clause(before)
     if _HANDS_OVER.search(clause) and not _A_CALL.search(clause):
         return True
+    if _DESCRIBES.search(clause) or (_PAST_OF_MINE.search(clause) and _POINTING.search(clause)):
+        return not _INTENDS.search(clause)
     return _TELLS.match(after.lstrip()) is not None
 
 
@@ -396,7 +491,8 @@ def _placeholder(key: str, value: str) -> Literal["", "any", "own"]:
     if words[:1] in (["your"], ["insert"], ["enter"]) and len(words) > 1:
         return "own" if not found["plain"] or "_" in inside or words[-1] == "here" else ""
     if found["plain"]:
-        return "any" if words == ["placeholder"] else ""
+        slot = words == ["placeholder"] or (words[-1:] == ["here"] and _SLOTS & {*words[:-1]})
+        return "any" if slot else ""
     if set(key.lower().split("_")) & set(words):
         return "own"
     return "any" if _SLOTS & set(words) else ""

@@ -12,6 +12,7 @@ from rig.text.json_repair import repair_json
 from rig.text.salvage.calls import Problem, SalvagedCall
 from rig.text.salvage.json_values import arguments_json
 from rig.text.salvage.offer import Offer
+from rig.text.schema_types import schema_types
 
 NAME_KEYS: Final = (
     "name",
@@ -222,7 +223,15 @@ def with_repairs(setting: Setting, *repairs: str) -> Setting:
 def _is_schema(given: Mapping[str, object], known: Mapping[str, object]) -> bool:
     if isinstance(given.get("properties"), dict) and "properties" not in known:
         return True
-    return given.get("type") == "object" and "type" not in known
+    if given.get("type") == "object" and "type" not in known:
+        return True
+    return bool(given) and all(_is_type(value, known.get(key)) for key, value in given.items())
+
+
+def _is_type(value: object, schema: object) -> bool:
+    """Whether an object says of what type an argument is that is no object itself."""
+    kinds = schema_types(schema)
+    return isinstance(value, Mapping) and "type" in value and bool(kinds) and "object" not in kinds
 
 
 def _found(value: object, setting: Setting, depth: int, *, listed: bool = False) -> Iterator[Found]:

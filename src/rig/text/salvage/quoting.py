@@ -6,7 +6,7 @@ from typing import Final
 from rig.late_dataclass import dataclass
 from rig.text.salvage.bare_json import begins_call
 from rig.text.salvage.blocks import Block, Dialect
-from rig.text.salvage.cues import is_explained, is_intended, is_introduced
+from rig.text.salvage.cues import is_clause_around, is_explained, is_intended, is_introduced
 from rig.text.salvage.lines import (
     MAX_LINE_CHARS,
     is_indented,
@@ -66,6 +66,8 @@ def is_shown(text: str, start: int, end: int, floor: int) -> bool:
     if (is_printed(text, start) or is_mailed(text, start)) and not is_intended(before):
         return True
     if _SINGLE.search(line) and _SINGLE_END.match(after):
+        return True
+    if is_clause_around(before, after) and not is_intended(before):
         return True
     return _is_amid(text[max(begin, start - CONTEXT_CHARS) : start], after)
 

@@ -35,10 +35,13 @@ _LABELS: Final = re.compile(
     re.IGNORECASE,
 )
 _OF_THE_PAST: Final = re.compile(
-    r"\s{0,8}(?:(?:tool|function)[ _])?(?:results?|outputs?|responses?|returns?|returned|status|error|observation|duration|time)\b",
+    r"\s{0,8}(?:(?:tool|function)[ _])?(?:results?|outputs?|responses?|returns?|returned|status|error|observation|duration|time|exit)\b"
+    r"|[ \t\r]*\n(?![ \t\r]*\n)[ \t]*(?!(?:tool|function|thought|final answer)(?: name)?:|[a-z_ ]{0,14}\Z)[^\s<`\[]",
     re.IGNORECASE,
 )
-"""What follows a call in a record of calls that were made."""
+"""What follows a call in a record of calls that were made: what became of it, or a line that goes on."""
+
+_OPEN_END: Final = re.compile(r"\s*[a-z_ ]{0,14}\Z", re.IGNORECASE)
 
 _TYPES: Final = frozenset(
     {"string", "str", "integer", "int", "number", "float", "boolean", "bool", "object", "array", "dict", "list"}
@@ -112,6 +115,8 @@ def _read_tool(source: Source, tool: re.Match[str], setting: Setting) -> Block |
         inside, _, _ = rest[1:].rpartition("]") if "\n" not in rest else rest[1:].partition("]")
         found = named_call(name, inside, setting)
         return Block(end=tool.end() + len(inside) + 2, calls=found.calls) if found.calls else None
+    if name and at_end and rest[:1] == "[" and "\n" not in rest:
+        return undecided(source, certain=False)
     if name and at_end and _COLON_PREFIX.fullmatch(rest):
         return undecided(source, certain=False)
     if not at_end or not _INPUT_PREFIX.fullmatch(rest):
@@ -175,7 +180,10 @@ def _read_labels(source: Source, start: int) -> Block | None:
         return None
     setting = Setting(offer=source.offer, dialect=_NAME, certain=True)
     found = named_call(head["name"], value.value, with_repairs(setting, *value.repairs))
-    return Block(end=value.end, calls=found.calls, problem=found.problem, weak=True)
+    is_open = _OPEN_END.match(source.text, value.end) is not None
+    return Block(
+        end=value.end, calls=found.calls, problem=found.problem, weak=True, unfinished=is_open
+    )
 
 
 def _is_definition(given: object) -> bool:

@@ -140,6 +140,7 @@ class _Finder:
     counts: dict[str, int] = field(default_factory=dict[str, int])
     found: list[Region] = field(default_factory=list[Region])
     turn: tuple[int, int] | None = None
+    answer: tuple[int, int] | None = None
 
     def run(self) -> list[Region]:
         lower = self.text.lower()
@@ -205,12 +206,19 @@ class _Finder:
         self._pair(f"<{name}", match, opens=not match["slash"])
 
     def _speak(self, match: re.Match[str]) -> None:
-        """Whose words follow: what is said in any turn but the model's own is invented."""
+        """Whose words follow: what is said in any turn but the model's own is invented.
+
+        A turn of the model's own between two of others is a part of a conversation that is told.
+        """
         groups = ("role", "header", "gemma", "token", "command", "heading", "label")
         role = next(found for group in groups if (found := match[group]))
-        if self.turn is not None:
-            self.found.append(Region(*self.turn, match.start(), "turn"))
-        self.turn = None if role in _OWN_TURNS else (match.start(), match.end())
+        begun = (match.start(), match.end())
+        own = role in _OWN_TURNS
+        told = self.turn or (None if own else self.answer)
+        if told is not None:
+            self.found.append(Region(*told, match.start(), "turn"))
+        self.answer = begun if own and (self.turn or self.answer) else None
+        self.turn = None if own else begun
 
     def _pair(self, name: str, match: re.Match[str], *, opens: bool) -> None:
         if opens:

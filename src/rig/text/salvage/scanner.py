@@ -7,7 +7,7 @@ from rig.late_dataclass import dataclass
 from rig.text.json_builder import build_json
 from rig.text.salvage.blocks import Block
 from rig.text.salvage.calls import Problem, SalvagedCall
-from rig.text.salvage.cues import CONNECTS, is_own_lead, is_presented, is_template
+from rig.text.salvage.cues import CONNECTS, is_announced, is_own_lead, is_presented, is_template
 from rig.text.salvage.lines import Dumps
 from rig.text.salvage.message import read_message
 from rig.text.salvage.quoting import CONTEXT_CHARS, is_shown
@@ -24,7 +24,7 @@ _TAIL: Final = re.compile(
 )
 
 _ELEMENT: Final = re.compile(
-    r"\s*+(?P<tag><)(?P<name>[A-Za-z][\w.:\-]{0,63})(?:\s[^<>\n]{0,200})?/?>"
+    r"\s*+(?P<tag></?)(?P<name>[A-Za-z][\w.:\-]{0,63})(?:\s[^<>\n]{0,200})?/?>"
 )
 _ENDS_ELEMENT: Final = re.compile(r"</?(?P<name>[A-Za-z!][\w.:\-]{0,63})[^<>\n]{0,120}>\s*+\Z")
 _OWN_ELEMENT: Final = re.compile(
@@ -33,6 +33,10 @@ _OWN_ELEMENT: Final = re.compile(
     re.IGNORECASE,
 )
 """Elements in which models say what they think before they call."""
+
+_WORD: Final = re.compile(r"<[A-Za-z][a-z]*\s{0,8}>")
+"""A tag of one word, `<note>` and `<email>`: what it is called does not tell that it is no document's, as the
+name of `<read_file>` does."""
 
 MAX_CALLS: Final = 256
 """Calls that are read of one text. A run refuses 33, so that more make no difference."""
@@ -236,6 +240,8 @@ class _Scanner:
         if is_presented(before, text[behind : behind + CONTEXT_CHARS]):
             return True
         if not is_own_lead(before) or (element and not _OWN_ELEMENT.fullmatch(element["name"])):
+            return True
+        if not element and _WORD.match(text, begin) and not is_announced(before):
             return True
         following = _ELEMENT.match(text, behind)
         while following and (end := self._weak.get(following.start("tag"), 0)):
