@@ -646,19 +646,45 @@ async def test_work_that_is_ended_may_clean_up() -> None:
     assert cleaned == [True]
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"], indirect=True)
-async def test_work_that_does_not_end_is_ended_again(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("count", [1, 2, 40])
+async def test_work_that_only_gives_others_their_turn_is_not_ended_there(count: int) -> None:
+    """As clients do where they give a connection back, behind a shield: cut there, it is never given back."""
+
     async def work() -> None:
-        for _ in range(3):
+        with anyio.CancelScope(shield=True):
+            await anyio.lowlevel.checkpoint()
+            deadline.at = now()
+            waits.moved()
+            await turns(count)
+            given_back.append(True)
+        await anyio.sleep_forever()
+
+    given_back: list[bool] = []
+    deadline = deadline_in(60)
+    waits = waits_until(deadline)
+    with anyio.fail_after(5):
+        assert isinstance(await waits.bounded(work()), RequestTimeoutError)
+    assert given_back == [True]
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"], indirect=True)
+@pytest.mark.parametrize("then", [forever, turning], ids=["one wait", "turns"])
+async def test_work_that_does_not_end_is_ended_again(
+    monkeypatch: pytest.MonkeyPatch, then: Callable[[], Coroutine[Any, Any, None]]
+) -> None:
+    async def work() -> None:
+        for wait in (forever, then, then):
             try:
-                await asyncio.sleep(60)
+                await wait()
             except asyncio.CancelledError:
                 caught.append(True)
-        await asyncio.sleep(60)
+        await then()
 
     caught: list[bool] = []
     monkeypatch.setattr(sockets, "END_AGAIN_S", 0.001)
-    assert isinstance(await waits_until(deadline_in(SOON_S)).bounded(work()), RequestTimeoutError)
+    with anyio.fail_after(5):
+        outcome = await waits_until(deadline_in(SOON_S)).bounded(work())
+    assert isinstance(outcome, RequestTimeoutError)
     assert caught == [True] * 3
 
 
