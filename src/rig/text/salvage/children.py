@@ -1,5 +1,6 @@
 """Parameters as elements of their own names: `<path>a.py</path><limit>3</limit>`. No I/O."""
 
+import re
 from collections.abc import Iterable, Set
 from typing import Final
 
@@ -12,6 +13,11 @@ from rig.text.salvage.source import TAG, TAG_PREFIX, Source
 
 MAX_CHILDREN: Final = 256
 """Parameters of one call."""
+
+_SECTION: Final = re.compile(r"\s*<!\[CDATA\[(?P<text>(?:(?!\]\]>).)*+)\]\]>\s*", re.DOTALL)
+_INDENTED: Final = re.compile(
+    r"\r?\n(?P<outer>[ \t]+)(?P<inner>[ \t]+)(?P<line>\S[^\n]*)\n(?P=outer)"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +73,7 @@ def read_children(frame: Frame, start: int, setting: Setting) -> Block | None:
         end = value.end()
         if end < 0:
             return value.without_end()
-        typed = coerce_text(source.text[child.end() : end], known[key])
+        typed = coerce_text(_without_layout(source.text[child.end() : end]), known[key])
         doubled = more_doubled(doubled, arguments, key, typed)
         arguments[key] = typed
         position = source.skip_blanks(end + len(key) + len("</>"))
@@ -77,6 +83,17 @@ def read_children(frame: Frame, start: int, setting: Setting) -> Block | None:
     if frame.may_end_at(position) or cut_tag(source, position, known.keys()):
         return undecided(source, certain=bool(arguments))
     return None
+
+
+def _without_layout(text: str) -> str:
+    """A value without what XML puts around it: a CDATA section, or the indents of its one line.
+
+    Lines are only taken for indented where the closing tag is, and less: else the blanks are the value's own.
+    """
+    if section := _SECTION.fullmatch(text):
+        return section["text"]
+    indented = _INDENTED.fullmatch(text)
+    return indented["line"].rstrip() if indented else text
 
 
 def cut_tag(source: Source, start: int, names: Iterable[str]) -> bool:

@@ -31,6 +31,7 @@ _FENCE: Final = re.compile(r"`{3,8}(?:json)?\s{0,8}(?=\{)", re.IGNORECASE)
 _FENCE_PREFIX: Final = re.compile(r"`{1,8}(?:j(?:s(?:on?)?)?)?\s{0,8}", re.IGNORECASE)
 _FENCE_END: Final = re.compile(r"\s{0,8}`{3,8}(?=\s|<|\Z)")
 _FIRST_KEY: Final = re.compile(r"\{\s{0,8}[\"']?(?P<key>[\w.\-]{1,128})[\"']?\s{0,8}:")
+_WRAPPERS: Final = ("arguments", "parameters", "args", "params", "input")
 _PROLOGS: Final = ("<?xml", "<!doctype")
 
 MAX_TAIL_CHARS: Final = 32
@@ -61,9 +62,45 @@ def _read(source: Source, start: int) -> Block | None:
     closer = f"</{name.lower()}>"
     if source.lower.startswith(closer, body):
         return _empty(source, start, body + len(closer), name, setting)
-    frame = Frame(source=source, name=name, opener=f"<{name.lower()}>", ends=(closer,))
-    block = read_children(frame, body, setting)
+    inner = TAG.match(source.text, body)
+    if inner and inner["name"] in _WRAPPERS and inner["name"] not in source.offer.properties(name):
+        return _wrapped(source, inner, name, setting)
+    if cut_tag(source, body, _WRAPPERS):
+        return undecided(source, certain=False)
+    block = read_children(_frame(source, name, name), body, setting)
     return replace(block, weak=True) if block else None
+
+
+def _frame(source: Source, name: str, tag: str) -> Frame:
+    return Frame(source=source, name=name, opener=f"<{tag.lower()}>", ends=(f"</{tag.lower()}>",))
+
+
+def _wrapped(source: Source, tag: re.Match[str], name: str, setting: Setting) -> Block | None:
+    """Parameters in an element of their own: `<search><arguments><query>x</query></arguments></search>`."""
+    at = source.skip_blanks(tag.end())
+    if at == len(source.text):
+        return undecided(source, certain=False)
+    inside = _frame(source, name, tag["name"])
+    json = source.text[at] == "{"
+    block = _object_in(inside, at, setting) if json else read_children(inside, at, setting)
+    if block is None or block.unfinished:
+        return block and replace(block, weak=True)
+    around = _frame(source, name, name)
+    after = source.skip_blanks(block.end)
+    if closer := around.end_at(after):
+        return replace(block, end=after + len(closer), weak=True)
+    return undecided(source, certain=False) if around.may_end_at(after) else None
+
+
+def _object_in(frame: Frame, start: int, setting: Setting) -> Block | None:
+    source = frame.source
+    value = read_value(source, start, loose=True)
+    after = source.skip_blanks(value.end)
+    if value.kind == "truncated" or (value.kind == "complete" and frame.may_end_at(after)):
+        return undecided(source, certain=False)
+    closer = frame.end_at(after) if value.kind == "complete" else ""
+    found = _found(frame.name, value.value, with_repairs(setting, *value.repairs))
+    return Block(end=after + len(closer), calls=found.calls) if closer and found.calls else None
 
 
 def _is_document(source: Source, start: int) -> bool:

@@ -22,7 +22,7 @@ _STRAY: Final = re.compile(r"(?:\s*+[}\]])++")
 _NAME: Final = re.compile(r"[A-Za-z_][\w.\-]{0,127}(?::\d{1,4})?")
 _ELEMENT: Final = re.compile(
     r"<(?:tool_|function_)?name>\s{0,8}(?P<name>[\w.\-]{1,128})\s{0,8}</(?:tool_|function_)?name>\s{0,8}"
-    r"<(?P<inside>(?:tool_)?(?:arguments|parameters|args|input))>\s{0,8}(?=[{<])",
+    r"(?:<(?P<inside>(?:tool_)?(?:arguments|parameters|args|input))>\s{0,8}(?=[{<])|(?=<))",
     re.IGNORECASE,
 )
 _ELEMENT_PREFIX: Final = re.compile(
@@ -78,13 +78,13 @@ def read_payload(
         return read_objects(source, at, setting, closers)
     if source.mark_at(at) and not _CALL.match(source.text, at):
         return Block(end=at)
-    if element := _ELEMENT.match(source.text, at):
-        return _element(source, element, setting, closers)
     if char == "<":
         rest = source.text[at : at + 64]
         cut = at + len(rest) == len(source.text) and ">" not in rest
-        cut = cut or _ELEMENT_PREFIX.fullmatch(source.text, at) is not None
-        return Block(end=len(source.text), unfinished=True) if cut else None
+        if cut or _ELEMENT_PREFIX.fullmatch(source.text, at):
+            return Block(end=len(source.text), unfinished=True)
+        element = _ELEMENT.match(source.text, at)
+        return _element(source, element, setting, closers) if element else None
     return _named(source, at, setting, closers)
 
 
@@ -169,6 +169,10 @@ def _element(
         return read_named_object(source, element.end(), name, setting, closers)
     if not name:
         return None
+    if element["inside"] is None:
+        opener = closers[0].replace("/", "", 1)
+        frame = Frame(source=source, name=name, opener=opener, ends=closers)
+        return read_children(frame, element.end(), setting)
     inside = element["inside"].lower()
     frame = Frame(source=source, name=name, opener=f"<{inside}>", ends=(f"</{inside}>",))
     block = read_children(frame, element.end(), setting)
