@@ -122,7 +122,8 @@ class Tool(Keeps):
 
     Attributes:
         input_schema: as it is sent: references written out, and what grammar converters refuse
-            (patterns, very large bounds) moved to the description.
+            (patterns, very large bounds) moved to the description. To change it, make another tool: it is
+            written once.
 
     Raises:
         InvalidRequestError: one of these can't be used; the sentence says what to change.
