@@ -31,7 +31,9 @@ __all__ = ["Run", "RunRequest", "run"]
 OutputT = TypeVar("OutputT")
 
 
-async def run(model: Model | StreamingModel, request: RunRequest[OutputT]) -> RunResult[OutputT]:
+def run(
+    model: Model | StreamingModel, request: RunRequest[OutputT]
+) -> Coroutine[Any, Any, RunResult[OutputT]]:
     """Run an agent: ask, run the tools it calls, give it the results, until it answers.
 
     Args:
@@ -39,22 +41,23 @@ async def run(model: Model | StreamingModel, request: RunRequest[OutputT]) -> Ru
         request: the task and its bounds.
 
     Returns:
-        The answer, or an outcome that is none: refused, or needs_confirmation with the calls that
-        wait; see `RunResult.termination`.
+        What is to be awaited. It gives the answer, or an outcome that is none: refused, or needs_confirmation
+        with the calls that wait; see `RunResult.termination`. It raises
+
+        - OutputLimitError: a reply was cut at max_tokens, or three in a row for their repetition;
+        - IterationLimitError: the rounds ran out, or one reply held too many calls;
+        - BudgetExceededError: one of the limits of the budget ran out; `reason` says which;
+        - EmptyReplyError: a reply held neither text nor calls;
+        - NotJSONError: the typed answer held no JSON, also when asked for again where rounds were left;
+        - InvalidJSONError: the typed answer did not match its type; the same;
+        - ToolError: a tool failed for good;
+        - RigError: the model failed. Every RigError carries the partial result as `result`; what a
+          callback raises comes out as it is.
 
     Raises:
         NotConfiguredError: the model can't do what the request asks for.
-        OutputLimitError: a reply was cut at max_tokens, or three in a row for their repetition.
-        IterationLimitError: the rounds ran out, or one reply held too many calls.
-        BudgetExceededError: one of the limits of the budget ran out; `reason` says which.
-        EmptyReplyError: a reply held neither text nor calls.
-        NotJSONError: the typed answer held no JSON, also when asked for again where rounds were left.
-        InvalidJSONError: the typed answer did not match its type; the same.
-        ToolError: a tool failed for good.
-        RigError: the model failed. Every RigError carries the partial result as `result`; what a
-            callback raises comes out as it is.
     """
-    return await Run(model, request).result()
+    return Run(model, request).result()
 
 
 class Run(Generic[OutputT]):

@@ -1,28 +1,17 @@
 """What a run is asked for, made of the keywords of `run`. Loaded with the first run, and the loop with it. No I/O."""
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from rig.agent.request import Prompt, RunRequest, request_of
-from rig.agent.run import Run
+from rig.agent.run import run
 from rig.agent.run_stream import stream_run
 from rig.agent.toolbox import validate_tools
 from rig.client.running import DEFAULTS, RunMixin
 from rig.errors import InvalidRequestError
-from rig.events import RunResult
 
 __all__ = ["run", "run_request", "stream_run"]
-
-
-def run(model: RunMixin, request: RunRequest[Any]) -> Awaitable[RunResult[Any]]:
-    """Run an agent: `rig.agent.run.run`, without a coroutine around that of the run.
-
-    Args:
-        model: what answers the requests.
-        request: the task and its bounds.
-    """
-    return Run(model, request).result()
 
 
 def run_request(
