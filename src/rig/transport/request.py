@@ -107,19 +107,11 @@ class HeadTemplate:
 
     data: bytes
 
-    def head(self, length: int | None) -> RequestHead:
-        """The head of one of them.
+    def written(self, length: int | None) -> bytes:
+        """The head of one of them, as it is sent.
 
         Args:
             length: size of its body in bytes; None for a request that has none.
-        """
-        return RequestHead(data=self.written(length), length=length or 0, persistent=True)
-
-    def written(self, length: int | None) -> bytes:
-        """The bytes of one of them.
-
-        Args:
-            length: as for `head`.
         """
         if length is None:
             return self.data + b"\r\n"
