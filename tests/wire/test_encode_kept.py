@@ -231,3 +231,28 @@ def test_a_tool_that_is_not_of_rig_s_own_is_written_each_time() -> None:
         model="m", messages=(Message.made(role="user"),), max_tokens=8, tools=(spec,)
     )
     assert offered(request) == (OfferedTool("b", {"type": "object"}),)
+
+
+def test_words_that_stop_in_a_list_are_sent_as_they_are() -> None:
+    stop = ["a"]
+    options = ChatOptions(stop=stop)
+    asked(options=options)
+    stop.append("b")
+    assert asked(options=options)["stop"] == ["a", "b"]
+
+
+def test_calls_in_a_list_are_written_each_time() -> None:
+    calls: Any = [ToolCall(id="1", name="look")]
+    message = Message.model_construct(role="assistant", content="", tool_calls=calls)
+    asked(message)
+    calls.append(ToolCall(id="2", name="look"))
+    assert len(asked(message)["messages"][0]["tool_calls"]) == 2
+
+
+def test_a_message_of_an_heir_is_written_each_time() -> None:
+    class Mutable(Message, frozen=False): ...
+
+    message = Mutable(role="user", content="a")
+    asked(message)
+    message.content = "b"
+    assert asked(message)["messages"][0]["content"] == "b"
