@@ -203,7 +203,7 @@ _FIRST_PERSON: Final = re.compile(
 )
 """Who speaks of what it does itself, in the languages models answer in beside English."""
 _LABEL: Final = re.compile(
-    r"(?:^|\n)[\W\d_]{0,8}(?:wrong|right|do|don['\u2019]?t|broken|either|or|[a-d]|correct|incorrect|bad|good|valid|invalid|before|after|expected|actual|(?:\w+ )?(?:input|output|body|results?)|usage|test|(?:\w+ ){0,2}logs?|explain|translat(?:e|ion|ed)|formatted|minified|std(?:out|err)|histor(?:y|ies)|predictions?|golden|hypothesis|(?:rejected|denied|declined|blocked|skipped|queued|executed|completed|cancell?ed|pending)(?: calls?)?|pretty-?printed|verbatim|excerpt|contents?|transcript|fyi|n\.?b\.?|p\.?s\.?|tl;?dr|"
+    r"(?:^|\n)[\W\d_]{0,8}(?:wrong|right|do|don['\u2019]?t|broken|either|or|[a-d]|correct|incorrect|bad|good|valid|invalid|before|after|expected|actual|(?:\w+ )?(?:input|output|body|results?)|usage|test|dry[- ]?run|drafts?|proposals?|proposed(?: \w+)?|vorschlag|entwurf|brouillon|borrador|(?:\w+ ){0,2}logs?|explain|translat(?:e|ion|ed)|formatted|minified|std(?:out|err)|histor(?:y|ies)|predictions?|golden|hypothesis|(?:rejected|denied|declined|blocked|skipped|queued|executed|completed|cancell?ed|pending)(?: calls?)?|pretty-?printed|verbatim|excerpt|contents?|transcript|fyi|n\.?b\.?|p\.?s\.?|tl;?dr|"
     r"(?:listing|figure|fig\.?|table|exhibit|exercise|question|quiz|problem)[ \t]*(?:\d[\d.]*)?|summari[sz]e|paraphrase|debug|note|warning|caution|falsch|richtig|"
     r"incorrecto|incorreto|faux|\u9519\u8bef|\u6b63\u786e|\u274c|\u2705|\u2717|\u2713)[^\w.!?]{0,8}\Z",
     re.IGNORECASE,
@@ -229,14 +229,20 @@ _ASKS_LEAVE: Final = re.compile(
     rf"\b(?:(?:shall|should|may|can|could) (?:i|we) (?:now |just )?{_DOES}\b[^?\n]{{0,80}}\?"
     rf"|do you (?:want|agree|allow|approve)\b[^?\n]{{0,20}}\b{_DOES}\b[^?\n]{{0,80}}\?|would you like (?:me|us) to {_DOES} (?:this|that|it|so)\b"
     r"|(?:is|are) (?:this|that|these) (?:ok|okay|fine|alright|acceptable)\b|please (?:first )?(?:confirm|approve|authori[sz]e)|approve\?"
-    r"|(?:your|user['\u2019]?s?|wait(?:ing)? for|ask(?:ing)? for|pending|without) (?:your |explicit )?(?:approval|confirmation|permission|consent|go-ahead)(?! (?:was|given|granted|has been|is given)\b)"
-    r"|(?:if|once|when|after|as soon as|until|unless) (?:you|the user|they) (?:say|agree|confirm|approve|allow|accept|consent)s?"
+    r"|(?:your|user['\u2019]?s?|await(?:s|ing)?|wait(?:ing)? for|ask(?:ing)? for|pending|without) (?:your |explicit )?(?:approval|confirmation|permission|consent|go-ahead|okay|ok|decision)(?! (?:was|given|granted|has been|is given)\b)"
+    r"|(?:reply|answer|type|say|respond)(?: with)? [\"'\u201c\u2018*]{0,2}(?:yes|ok|okay|go|y|approve|confirm)\b"
+    r"|(?:wenn|falls|sobald) (?:du|sie|ihr) [^,.\n]{0,20}(?:zustimm|einverstanden|best\xe4tig)\w*|(?:ist|w\xe4re) das (?:in ordnung|ok(?:ay)?|recht)"
+    r"|si vous (?:\xeates d['\u2019]accord|confirmez|acceptez)|(?:je peux|puis-je|dois-je) (?:continuer|proc\xe9der|ex\xe9cuter)|si (?:est\xe1s?|est\xe1n) de acuerdo|si (?:confirmas?|aceptas?)"
+    r"|(?:procedo|contin\xfao|ejecuto|prossigo|posso prosseguir)\s?\?|se (?:voc\xea |voce )?(?:concordar|confirmar|aceitar)|se (?:sei|siete) d['\u2019]accordo"
+    r"|(?:if|in case|once|when|after|as soon as|until|unless) (?:you|the user|they) (?:say|agree|confirm|approve|allow|accept|consent)s?"
     r"|let me know (?:if|when|whether) (?:i should|(?:this|that) is)"
     r"|(?:soll(?:en)? (?:ich|wir)|darf ich|m\xf6chtest du|m\xf6chten sie|willst du|wollen sie)\b[^?\n]{0,80}\?|bitte (?:zuerst )?best\xe4tig\w+|(?:ihre|deine|ihrer|deiner) (?:freigabe|zustimmung|best\xe4tigung)"
     r"|(?:(?:voulez|souhaitez)-vous|veux-tu|souhaites-tu|dois-je|puis-je)\b[^?\n]{0,80}\?|confirmez|(?:votre|ton) accord"
     r"|(?:quieren?|quieres|desean?|deseas|debo|puedo|quer|deseja|devo|posso|vuoi|vuole)\b[^?\n]{0,80}\?|(?:por favor|primero|primeiro),? confirm\w+|(?:su|tu|sua) confirma(?:ci\xf3n|\xe7\xe3o))"
     "|(?:\u662f\u5426|\u8981\u4e0d\u8981|\u53ef\u4ee5|\u9700\u8981\u6211|\u8981\u6211)(?:\u8981|\u9700\u8981|\u6267\u884c|\u7ee7\u7eed|\u540c\u610f|\u5417|\u8fd9\u6837)[^\u3002\\n]{0,40}[?\uff1f]|\u8bf7(?:\u5148)?\u786e\u8ba4|\u786e\u8ba4\u540e"
-    "|(?:\u3088\u308d\u3057\u3044|\u3044\u3044)\u3067(?:\u3059|\u3057\u3087\u3046)\u304b|\u307e\u3057\u3087\u3046\u304b|\u78ba\u8a8d\u3057\u3066\u304f\u3060|\u8a31\u53ef\u3092"
+    "|(?:\u5982\u679c|\u82e5)[\u60a8\u4f60](?:\u540c\u610f|\u786e\u8ba4)|[\u60a8\u4f60]\u540c\u610f\u540e|\u3088\u308d\u3057\u3051\u308c\u3070"
+    r"|\b\u0435\u0441\u043b\u0438 (?:\u0432\u044b|\u0442\u044b) (?:\u0441\u043e\u0433\u043b\u0430\u0441\w+|\u043f\u043e\u0434\u0442\u0432\u0435\u0440\u0434\w+)|\u043c\u043e\u0436\u043d\u043e \u0432\u044b\u043f\u043e\u043b\u043d\u0438\u0442\u044c"
+    "|(?:\u3088\u308d\u3057\u3044|\u3044\u3044|\u3088\u3044)\u3067(?:\u3059|\u3057\u3087\u3046)\u304b|\u307e\u3057\u3087\u3046\u304b|\u78ba\u8a8d\u3057\u3066\u304f\u3060|\u8a31\u53ef\u3092"
     r"|\b(?:\u0432\u044b\u043f\u043e\u043b\u043d\u0438\u0442\u044c|\u0437\u0430\u043f\u0443\u0441\u0442\u0438\u0442\u044c|\u043c\u043d\u0435|\u0445\u043e\u0442\u0438\u0442\u0435|\u0445\u043e\u0447\u0435\u0448\u044c)\b[^?\n]{0,60}\?|\u043f\u043e\u0434\u0442\u0432\u0435\u0440\u0434\u0438(?:\u0442\u0435)?\b",
     re.IGNORECASE,
 )
@@ -285,6 +291,7 @@ _COMMENTS: Final = re.compile(
     r"|(?:only |just )?(?:an? |as an? )?(?:example|sample|e\.g\.|placeholder|template|beispiel|exemple|ejemplo|exemplo|\u043f\u0440\u0438\u043c\u0435\u0440)\b"
     r"|(?:but |and |please )?(?:do not|don['\u2019]t|never|must not|not)[ \t]+(?:actually |really |ever )?(?:run|execute|call|do|use|send|output|copy|a real|real)\b"
     r"|(?:i|we)[ \t]+(?:did not|didn['\u2019]t|will not|won['\u2019]t|cannot|can['\u2019]t|would not|refuse to|have not)[ \t]+(?:\w+[ \t]+)?(?:call|run|execute|do|send|output|obey|follow)\b"
+    r"|[^.\n]{0,40}?\b(?:not|never) (?:yet )?(?:been )?(?:executed|sent|run|applied)\b"
     r"|(?:replace|substitute|fill in|where|with your own|feel free to (?:adapt|adjust|change|modify|replace|copy|use)|you (?:can|may) (?:adapt|adjust|modify|replace|copy|paste)|instead of|rather than|whereas|and nothing else)\b"
     "|\u8fd9(?:\u53ea)?\u662f[^\u3002\n]{0,20}(?:\u793a\u4f8b|\u4f8b\u5b50|\u683c\u5f0f)|\u3053\u308c\u306f[^\u3002\n]{0,20}(?:\u4f8b|\u5f62\u5f0f|\u30b5\u30f3\u30d7\u30eb))",
     re.IGNORECASE,
