@@ -167,7 +167,8 @@ class RateLimitedError(RigError):
 class RequestTimeoutError(RigError):
     """One of the time-outs ended the wait; `reason` is connect, write, first_byte, idle or total.
 
-    Or queue: the request was not sent, since none of the slots was free within the retry budget.
+    Or the request was not sent: since none of the slots was free within the retry budget (queue), or no
+    descriptor for a connection in time (too_many_files).
     """
 
     code = "timeout"
@@ -190,7 +191,8 @@ class UpstreamError(RigError):
 
     Without an answer, `reason` tells the transport fault: connect_refused, connect_failed, dns, tls,
     reset, eof, write_failed, closed (on this side, while in use). `retryable` stays False there (the outcome is unknown); the retry policy
-    knows these reasons and repeats them itself. With a status, `retryable` is whether it is 5xx.
+    knows these reasons and repeats them itself. With a status, `retryable` is whether it is 5xx. With
+    too_many_files it is True: it was this process that could open no connection.
     """
 
     code = "upstream"

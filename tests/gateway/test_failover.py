@@ -73,6 +73,9 @@ CASES: dict[str, tuple[Situation, object]] = {
     "who is full is not waited for first": (after(full(), health=BUSY), ""),
     "nor who loads": (after(ServerError("", status=503, reason="loading"), health=BUSY), ""),
     "nor who is down": (after(REFUSED, health=Health(state="down", until=NOW + 1)), ""),
+    "where we have no descriptor another may have a connection": (
+        after(UpstreamError("", reason="too_many_files")), "",
+    ),
     "a stream that broke goes to another": (after(BROKEN, begun=True), ""),
     "also one the server called failed": (after(StreamCutError("", reason="failed"), begun=True), ""),
     "not for ever": (after(BROKEN, begun=True, restarts=2), "restarts"),

@@ -100,9 +100,10 @@ def test_a_failure_makes_of_an_endpoint(
     assert then.failures == failures
 
 
-def test_an_error_of_our_own_says_nothing_of_the_endpoint() -> None:
+@pytest.mark.parametrize("reason", ["closed", "too_many_files"])
+def test_an_error_of_our_own_says_nothing_of_the_endpoint(reason: str) -> None:
     resting = Health(state="cooling", until=5, failures=3)
-    assert after(resting, UpstreamError("", reason="closed")) is resting
+    assert after(resting, UpstreamError("", reason=reason)) is resting
 
 
 def test_requests_that_fail_during_the_pause_do_not_lengthen_it() -> None:

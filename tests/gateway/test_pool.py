@@ -1,5 +1,6 @@
 """A pool over sockets: who is asked, who waits, what is told, and that nothing is left behind."""
 
+import errno
 import itertools
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -53,6 +54,7 @@ from rig.testing import (
     reply,
     stream,
 )
+from rig.testing.completions import completion
 
 FAST = RetryPolicy(initial_s=0.001)
 QUICK = PoolPolicy(cooling_s=0.01, max_cooling_s=0.05, loading_s=0.01)
@@ -778,3 +780,43 @@ async def test_where_nobody_counts_tokens_there_is_no_count() -> None:
     async with pool_of(*backends, endpoints=[{}, {"models": ["n"]}]) as pool:
         assert await pool.count_tokens("a b c") is None
     assert backends[1].requests == []
+
+
+# Where this process has no descriptor left
+
+
+def in_process(error: OSError | None) -> dict[str, Any]:
+    def handle(request: httpx.Request) -> httpx.Response:
+        if error is not None:
+            raise httpx.ConnectError("no", request=request) from error
+        return httpx.Response(200, json=completion("here"))
+
+    return {"http_client": httpx.AsyncClient(transport=httpx.MockTransport(handle))}
+
+
+async def test_who_can_not_be_reached_for_want_of_a_descriptor_is_not_ill() -> None:
+    full = OSError(errno.EMFILE, "x")
+    made = [
+        Endpoint("http://a/v1", name="a", **in_process(full)),
+        Endpoint("http://b/v1", name="b", **in_process(None)),
+    ]
+    async with Pool(made, retry=FAST, policy=QUICK, model="m") as pool:
+        assert (await pool.complete(HELLO)).text == "here"
+        first = pool.endpoints[0]
+        assert (first.state, first.failures, first.errors) == ("unknown", 0, 0)
+
+
+@pytest.mark.parametrize("anyio_backend", ["trio-autojump"], indirect=True)
+async def test_where_nobody_can_be_reached_so_all_are_asked_now_and_then_within_the_budget() -> (
+    None
+):
+    full = OSError(errno.EMFILE, "x")
+    made = [Endpoint(f"http://{name}/v1", name=name, **in_process(full)) for name in "ab"]
+    async with Pool(made, retry=RetryPolicy(budget_s=60), model="m") as pool:
+        started = anyio.current_time()
+        with pytest.raises(UpstreamError) as caught:
+            await pool.complete(HELLO)
+        assert caught.value.reason == "too_many_files"
+        assert 2 < caught.value.attempts < 20
+        assert 15 < anyio.current_time() - started < 100
+        assert state(pool) == ["unknown", "unknown"]

@@ -1,5 +1,6 @@
 """Exceptions of the http libraries: every one has a row, and nothing of it survives."""
 
+import errno
 import socket
 import ssl
 from collections.abc import Iterator
@@ -88,6 +89,7 @@ ROWS: dict[str, tuple[Exception, Phase, type[RigError], str]] = {
     "corrupt": (httpx.DecodingError(SECRET), "idle", ProtocolError, "corrupt_encoding"),
     "proxy": (httpx.ProxyError(SECRET), "first_byte", UpstreamError, "connect_failed"),
     "os": (OSError(5, SECRET), "first_byte", UpstreamError, "connect_failed"),
+    "os without a descriptor": (OSError(24, SECRET), "first_byte", UpstreamError, "too_many_files"),
     "os refused": (ConnectionRefusedError(), "first_byte", UpstreamError, "connect_refused"),
     "os reset": (ConnectionResetError(), "first_byte", UpstreamError, "reset"),
     "os time-out": (TimeoutError(), "idle", RequestTimeoutError, "idle"),
@@ -111,6 +113,11 @@ CAUSES: dict[str, tuple[BaseException, str]] = {
     "refused": (ConnectionRefusedError(), "connect_refused"),
     "resolver": (socket.gaierror(-2, "x"), "dns"),
     "tls": (ssl.SSLError(1, "x"), "tls"),
+    "no descriptor": (OSError(errno.EMFILE, "x"), "too_many_files"),
+    "none in a group": (
+        ExceptionGroup("x", [ConnectionRefusedError(), OSError(errno.ENFILE, "x")]),
+        "too_many_files",
+    ),
     "a group": (ExceptionGroup("x", [OSError(), ConnectionRefusedError()]), "connect_refused"),
     "something else": (KeyError(), "connect_failed"),
 }

@@ -101,6 +101,8 @@ RETRIED: dict[str, tuple[RigError, str]] = {
     "529": (failing(529), "5xx"),
     "loading": (ServerError("loading", status=503, reason="loading"), "5xx"),
     "connection attempt timed out": (RequestTimeoutError("late", reason="connect"), "transport"),
+    "no descriptor": (UpstreamError("no", reason="too_many_files", retryable=True), "transport"),
+    "no descriptor in time": (RequestTimeoutError("late", reason="too_many_files"), "transport"),
     "body cut": (cut(), "transport"),
     "a reply that failed": (StreamCutError("failed", reason="failed", retryable=True), "5xx"),
     "a reply that failed in the middle": (failed("half"), "5xx"),

@@ -290,7 +290,7 @@ async def test_the_losers_of_a_race_are_closed(monkeypatch: pytest.MonkeyPatch) 
     made: list[socket.socket] = []
     everybody = anyio.Event()
 
-    async def dial(_address: object) -> socket.socket:
+    async def dial(_address: object, _frugal: bool) -> socket.socket:
         sock = socket.socket()
         made.append(sock)
         if len(made) == 3:
@@ -301,7 +301,7 @@ async def test_the_losers_of_a_race_are_closed(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(sockets, "ATTEMPT_DELAY_S", 0)
     monkeypatch.setattr(sockets, "_dial", dial)
-    winner = await sockets._race([(0, 0, 0, number) for number in range(3)])
+    winner = await sockets._race([(0, 0, 0, number) for number in range(3)], frugal=True)
     assert [sock for sock in made if sock.fileno() >= 0] == [winner]
     winner.close()
 

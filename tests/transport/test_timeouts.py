@@ -30,6 +30,23 @@ def test_the_soonest_bound_ends_the_wait(
     assert (deadline.at, deadline.reason) == later
 
 
+@pytest.mark.parametrize(
+    ("timeouts", "expected"),
+    [
+        (Timeouts(), (1400.0, "first_byte")),
+        (Timeouts(total_s=350), (1350.0, "total")),
+        (Timeouts(first_byte_s=None), (1600.0, "total")),
+        (Timeouts(first_byte_s=None, total_s=None), (math.inf, "total")),
+    ],
+)
+def test_a_request_that_waited_for_a_connection_has_its_time_for_the_first_byte(
+    timeouts: Timeouts, expected: tuple[float, str]
+) -> None:
+    deadline = Deadline(timeouts, now=1000.0)
+    deadline.start_over(now=1100.0)
+    assert (deadline.at, deadline.reason) == expected
+
+
 def test_reading_on_can_not_outlast_the_total() -> None:
     deadline = Deadline(Timeouts(idle_s=60, total_s=600), now=0.0)
     for now in range(0, 600, 50):

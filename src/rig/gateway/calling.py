@@ -49,6 +49,7 @@ Tell = Callable[[RunEvent], Awaitable[None]]
 CLOSED: Final = "the pool was closed: make a new one, they are cheap"
 
 _NO_ANSWER: Final = frozenset({"silent", "unreachable", "broken"})
+_NOBODYS: Final = frozenset({"ours", "short"})  # no endpoint is to blame
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +162,7 @@ class Call:
             counts: it is one of the requests that are counted.
         """
         fault = fault_of(error)
-        line.errors += counts and fault != "ours"
+        line.errors += counts and fault not in _NOBODYS
         if fault == "overflow":
             self._learn_window(line, error)
         before = line.health
@@ -470,7 +471,7 @@ class Call:
         return error
 
     def _last_error(self, failure: Failure) -> RigError:
-        alone = len(self._floor.lines) == 1 or failure.fault == "ours"
+        alone = len(self._floor.lines) == 1 or failure.fault in _NOBODYS
         name = "" if alone else failure.name
         return final_error(failure.error, attempts=self.attempts, asked=self._asked, name=name)
 

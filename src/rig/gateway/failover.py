@@ -5,6 +5,7 @@
 | limited, failing, broken | the same endpoint again after a pause, `retries` times; then another. Another at once where this one was just tried after a pause |
 | full, loading, unreachable | another; where there is none, the same once its pause is over |
 | silent, garbled, quota, missing, overflow | another, and never this one again for this request |
+| short | another, which may have a connection open; where there is none, the same after a pause |
 | final, ours | the error: it would be the same everywhere |
 
 A streamed reply of which something was shown is not begun again where it broke while there is
@@ -156,7 +157,7 @@ def _excluded(situation: Situation, visit: Visit, retry: RetryPolicy) -> str:
 
 def _delay_s(situation: Situation, visit: Visit, retry: RetryPolicy) -> float:
     """Seconds until the same request may go there again."""
-    if situation.fault not in {"failing", "broken"}:
+    if situation.fault not in {"failing", "broken", "short"}:
         return max(0.0, situation.health.until - situation.now)
     asked = asked_s(situation.error, retry)
     scheduled = doubled(retry.initial_s, visit.failures - 1, retry.max_s)

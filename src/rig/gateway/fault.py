@@ -14,11 +14,12 @@ from rig.errors import (
     StreamCutError,
     UpstreamError,
 )
+from rig.transport.descriptors import TOO_MANY_FILES
 from rig.transport.retry_rules import TRANSPORT_REASONS
 
 Fault = Literal[
     "limited", "full", "quota", "loading", "failing", "unreachable", "broken", "silent", "garbled",
-    "missing", "overflow", "final", "ours",
+    "missing", "overflow", "final", "short", "ours",
 ]  # fmt: skip
 """What went wrong, as far as it matters where to go next:
 
@@ -36,6 +37,7 @@ Fault = Literal[
 | missing | it has no such model |
 | overflow | the prompt does not fit its window |
 | final | everything else that it answered: the same everywhere |
+| short | no connection, as this process has no descriptor left: it says nothing of the endpoint |
 | ours | an error found here; the endpoint was not asked, or can't be blamed |
 """
 
@@ -48,6 +50,8 @@ def fault_of(error: RigError) -> Fault:
     Args:
         error: how a request to an endpoint ended.
     """
+    if error.reason == TOO_MANY_FILES:
+        return "short"
     match error:
         case RateLimitedError():
             return _limit(error)

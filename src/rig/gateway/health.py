@@ -131,7 +131,7 @@ def failed(
         The same where it says nothing new: requests that were under way when the pause began fail too.
         Only what the server asks for makes such a pause longer.
     """
-    if fault == "ours":
+    if fault in {"ours", "short"}:
         return health
     if fault in _BLAMELESS:
         return answered(health)

@@ -1,4 +1,6 @@
-"""Exceptions of httpx, httpx2 and what is under them, as rig's own. No I/O, and no import of httpx2.
+"""Exceptions of httpx, httpx2 and what is under them, as rig's own. No import of httpx2.
+
+No I/O either, but for a look at whether a descriptor is left where a name was not resolved.
 
 Classes are known by name: a caller's client may be of a library this process has another copy of. Their
 messages and attributes hold URLs and headers, so nothing of them is kept, and the caller of
@@ -19,6 +21,7 @@ from rig.errors import (
     StreamCutError,
     UpstreamError,
 )
+from rig.transport.descriptors import is_short, too_many_files
 
 Phase = Literal["first_byte", "idle"]
 """What was being waited for: the head, or more of the body."""
@@ -130,6 +133,8 @@ def rig_error_from(fault: Exception, phase: Phase) -> RigError | None:
 
         return error_from_response(status, {}, b"")
     if row is _CONNECT:
+        if any(is_short(cause) for cause in _causes(fault)):
+            return too_many_files()
         row = FOREIGN[_why_no_connection(fault)]
     elif row is _NOT_HTTP:
         row = _ended_early(fault, row)

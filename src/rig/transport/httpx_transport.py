@@ -3,22 +3,25 @@
 Nothing of rig imports this: rig's own requests go to the pool as they are.
 """
 
+import math
 from collections.abc import Mapping
 from typing import Self
 
 import httpx
 
-from rig.errors import InvalidRequestError
-from rig.transport.origin import origin_of
+from rig.errors import InvalidRequestError, UpstreamError
+from rig.transport.descriptors import TOO_MANY_FILES
+from rig.transport.origin import Origin, origin_of
 from rig.transport.pool import ConnectionPool, Exchange
 from rig.transport.request import encode_head
+from rig.transport.sockets import Connection, now
 
 
 class PoolTransport(ConnectionPool, httpx.AsyncBaseTransport):
     """HTTP/1.1 over rig's own connections, for `httpx.AsyncClient(transport=PoolTransport())`.
 
-    The time-outs of httpx are honoured (connect, read for each read, write for each write; pool has no
-    meaning here).
+    The time-outs of httpx are honoured (connect, read for each read, write for each write, and pool where
+    descriptors are short and a request waits for a connection of another).
 
     Raises:
         RigError: from every request, instead of httpx's exceptions; a URL or a header is in none of
@@ -51,7 +54,7 @@ class PoolTransport(ConnectionPool, httpx.AsyncBaseTransport):
             length=len(body) if isinstance(body, bytes) else None,
         )
         limits: Mapping[str, float | None] = request.extensions.get("timeout", {})
-        connection = self._idle.take(origin) or await self._open(origin, limits.get("connect"))
+        connection = self._idle.take(origin) or await self._open_within(origin, limits)
         exchange = Exchange(self, origin, connection)
         exchange.read_s, exchange.write_s = limits.get("read"), limits.get("write")
         answer = await exchange.ask(head, body)
@@ -62,6 +65,17 @@ class PoolTransport(ConnectionPool, httpx.AsyncBaseTransport):
             # Without the server's reason phrase: httpx logs it, and it may echo our own headers.
             extensions={"http_version": b"HTTP/" + answer.http_version},
         )
+
+    async def _open_within(self, origin: Origin, limits: Mapping[str, float | None]) -> Connection:
+        connect_s, pool_s = limits.get("connect"), limits.get("pool")
+        if first := not self._scarce:
+            try:
+                return await self._open(origin, connect_s)
+            except UpstreamError as error:
+                if error.reason != TOO_MANY_FILES:
+                    raise
+        until = math.inf if pool_s is None else now() + pool_s
+        return await self._open_in_turn(origin, connect_s, until=until, first=first)
 
 
 async def _body_of(request: httpx.Request) -> bytes | httpx.AsyncByteStream:

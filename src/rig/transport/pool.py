@@ -23,6 +23,7 @@ from collections.abc import (
     Coroutine,
 )
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, cast
 
 import anyio
@@ -31,8 +32,10 @@ import anyio.to_thread
 
 from rig.errors import InvalidRequestError, RequestTimeoutError, StreamCutError, UpstreamError
 from rig.transport.body import JoinedHeaders
+from rig.transport.descriptors import ADVICE, TOO_MANY_FILES, is_short, too_many_files
 from rig.transport.http1 import Data, End, Event, Head, ResponseReader, read_plain
 from rig.transport.limits import BodyDecoder
+from rig.transport.line import Line, Place
 from rig.transport.origin import Origin
 from rig.transport.request import RequestHead, chunk
 from rig.transport.sockets import Connection, connect, now
@@ -56,6 +59,13 @@ RECEIVE_BYTES = 64 * 1024
 
 JOIN_BYTES = 64 * 1024
 """Body bytes up to which head and body are written as one; copying more costs more than a second write."""
+
+GROW_S = 1.0
+"""Seconds between two looks, while requests wait in line, at whether another connection can be opened."""
+
+FEW = 8
+"""Connections of a pool up to which it may take descriptors that are otherwise left to the rest of the
+program: one that has filled its table with files of its own still gets its requests served."""
 
 Connect = Callable[..., Awaitable[Connection]]
 """`sockets.connect`, or a stand-in with its signature."""
@@ -149,6 +159,17 @@ class IdleConnections:
                 self._count -= 1
                 idle.popleft()[1].close()
 
+    def close_one(self) -> bool:
+        """Close the one that has been idle the longest of some origin; False where none is."""
+        for table in (self._idle, self._settling):
+            for origin, idle in table.items():
+                self._count -= 1
+                idle.popleft()[1].close()
+                if not idle:
+                    del table[origin]
+                return True
+        return False
+
     def close(self) -> None:
         """Close all of them."""
         for idle in (*self._idle.values(), *self._settling.values()):
@@ -162,8 +183,9 @@ class IdleConnections:
 class ConnectionPool:
     """HTTP/1.1 over rig's own connections. `rig.transport.httpx_transport` is its face for httpx.
 
-    There is no bound on the number of connections: bound the requests instead, as `Client(slots=...)`
-    does. A request that was written is never written again. It belongs to one event loop; when that has
+    There is no bound on the number of connections but the descriptors of the process: bound the requests
+    instead, as `Client(slots=...)` does. Where none is left, idle connections are closed, and requests wait
+    in line for one of those in use; only where the pool has none does a request fail. A request that was written is never written again. It belongs to one event loop; when that has
     ended, idle connections of it are dropped.
 
     Args:
@@ -191,6 +213,10 @@ class ConnectionPool:
         self._idle = IdleConnections(keepalive_s=keepalive_s, max_idle=max_idle)
         self._in_use: set[Connection] = set()
         self._closed = False
+        self._opening = 0  # those that are being opened, and those called from the line to do so
+        self._line = Line()
+        self._grow_at = 0.0
+        self._scarce = 0  # requests in line, or called from it
 
     @property
     def idle(self) -> int:
@@ -230,7 +256,7 @@ class ConnectionPool:
             InvalidRequestError: the pool is closed.
             RequestTimeoutError: the deadline came first.
             UpstreamError: no connection, or it broke before an answer came; the reasons of `sockets`,
-                and eof.
+                too_many_files and eof.
             ProtocolError: the answer is not HTTP/1.1.
             StreamCutError: the answer's head ended in the middle.
         """
@@ -261,23 +287,183 @@ class ConnectionPool:
 
         Raises:
             RequestTimeoutError: one of them came.
+            UpstreamError: none can be opened.
         """
-        known = not origin.tls or self._verify is not None or _tls_contexts
-        if known and timeout_s is not None and now() + timeout_s <= deadline.at:
-            return await self._open(origin, timeout_s)
-        with anyio.CancelScope(deadline=deadline.at):
-            return await self._open(origin, timeout_s)
-        raise deadline.error()
+        if first := not self._scarce:
+            try:
+                known = not origin.tls or self._verify is not None or _tls_contexts
+                if known and timeout_s is not None and now() + timeout_s <= deadline.at:
+                    return await self._open(origin, timeout_s)
+                with anyio.CancelScope(deadline=deadline.at):
+                    return await self._open(origin, timeout_s)
+                raise deadline.error()
+            except UpstreamError as error:
+                if error.reason != TOO_MANY_FILES:
+                    raise
+        connection = await self._open_in_turn(origin, timeout_s, until=deadline.at, first=first)
+        deadline.start_over(now())
+        return connection
 
-    async def _open(self, origin: Origin, timeout_s: float | None) -> Connection:
-        tls = (self._verify or await _default_tls(timeout_s)) if origin.tls else None
-        connection = await self._connect(
-            origin.host, origin.port, tls=tls, server_hostname=origin.host, timeout_s=timeout_s
-        )
+    async def _open(
+        self,
+        origin: Origin,
+        timeout_s: float | None,
+        *,
+        in_turn: bool = False,
+        frugal: bool = True,
+    ) -> Connection:
+        connect = self._connect if frugal else partial(self._connect, frugal=False)
+        self._opening += 1
+        try:
+            tls = (self._verify or await _default_tls(timeout_s)) if origin.tls else None
+            connection = await connect(
+                origin.host, origin.port, tls=tls, server_hostname=origin.host, timeout_s=timeout_s
+            )
+        except BaseException as fault:
+            if self._scarce and not in_turn and getattr(fault, "reason", "") != TOO_MANY_FILES:
+                self._call_next()  # its descriptor is free
+            raise
+        finally:
+            self._opening -= 1
         if self._closed:
             connection.close()
             raise InvalidRequestError("the transport was closed while it connected")
         return connection
+
+    # Where descriptors are short. Whoever is called from the line, and leaves it without a connection it
+    # was handed, calls the next: nobody waits while a descriptor may be free.
+
+    async def _open_in_turn(
+        self, origin: Origin, timeout_s: float | None, *, until: float, first: bool
+    ) -> Connection:
+        """Wait in line for a connection.
+
+        Args:
+            origin: where it leads to.
+            timeout_s: seconds that opening it may take.
+            until: when to stop waiting, on the event loop's clock.
+            first: nobody waited when this was asked for, and none could be opened.
+
+        Raises:
+            InvalidRequestError: the pool was closed.
+            RequestTimeoutError: time ran out (too_many_files).
+            RigError: none can be opened.
+        """
+        place = self._line.place(origin)
+        self._scarce += 1
+        if first:
+            self._opening += 1
+            place.call()
+        else:
+            self._line.wait(place)
+        try:
+            with anyio.CancelScope(deadline=until):
+                return await self._in_turn(place, timeout_s)
+        finally:
+            self._leave(place)
+        raise RequestTimeoutError(
+            "no connection was given back in time, and no other could be opened: this process, or the"
+            f" system, has as many files open as it may: {ADVICE}",
+            reason=TOO_MANY_FILES,
+        )
+
+    async def _in_turn(self, place: Place, timeout_s: float | None) -> Connection:
+        while True:  # each turn follows a connection that came back, or was closed
+            if not place.has_turn:
+                await place.called()
+            if self._closed:
+                raise InvalidRequestError("the client was closed while a request waited")
+            if (handed := self._handed(place)) is not None:
+                return handed
+            try:
+                return await self._make_room(place.origin, timeout_s)
+            except UpstreamError as error:
+                if error.reason != TOO_MANY_FILES or not self._others:
+                    raise
+            self._opening -= 1
+            place.step_back()
+            self._line.wait(place)
+
+    @property
+    def _others(self) -> int:
+        """Connections that may be given back yet, for one that has its turn."""
+        return len(self._in_use) + self._opening - 1
+
+    async def _make_room(self, origin: Origin, timeout_s: float | None) -> Connection:
+        """Open a connection, if need be for idle ones, and for the reserve where there are but a few.
+
+        Raises:
+            UpstreamError: there is no descriptor for it (too_many_files).
+        """
+        connection = self._idle.take(origin)
+        while connection is None:
+            try:
+                return await self._open(origin, timeout_s, in_turn=True)
+            except UpstreamError as error:
+                if error.reason != TOO_MANY_FILES:
+                    raise
+                failure = error
+            connection = self._idle.take(origin)
+            if connection is None:
+                closed_one = self._idle.close_one()
+                if not closed_one and self._others >= FEW:
+                    raise failure
+                # One turn of the loop, in which asyncio closes sockets.
+                await anyio.lowlevel.checkpoint()
+                if not closed_one:
+                    return await self._open(origin, timeout_s, in_turn=True, frugal=False)
+        return connection
+
+    def _leave(self, place: Place) -> None:
+        self._scarce -= 1
+        place.left = True
+        if place.has_turn:
+            self._opening -= 1
+            if (connection := place.connection) is not None:
+                self.end(place.origin, connection, keep=True, streamed=False)
+            else:
+                self._call_next()
+
+    def _handed(self, place: Place) -> Connection | None:
+        """The connection one was handed with its turn; None without one that works.
+
+        The turn ends with it, as no descriptor has become free: once in a while the next is called all the
+        same, to see whether some have.
+        """
+        connection, place.connection = place.connection, None
+        if connection is None:
+            return None
+        if not connection.reusable:
+            self._in_use.discard(connection)
+            connection.close()
+            return None
+        if now() < self._grow_at:
+            place.has_turn = False
+            self._opening -= 1
+        else:
+            self._grow_at = now() + GROW_S
+        return connection
+
+    def _call_next(
+        self, origin: Origin | None = None, connection: Connection | None = None
+    ) -> bool:
+        """Give the first in line its turn, with a connection if it leads where that one wants to go.
+
+        Returns:
+            False where nobody waits.
+        """
+        place = self._line.next()
+        if place is None:
+            return False
+        self._opening += 1
+        if connection is not None and place.origin == origin:
+            self._in_use.add(connection)
+            place.call(connection)
+            return True
+        if connection is not None:
+            connection.close()
+        place.call()
+        return True
 
     def begin(self, connection: Connection) -> None:
         """Count a connection as in use; who calls this must call `end`."""
@@ -287,14 +473,19 @@ class ConnectionPool:
         """Take a connection back: keep it for the next request, or close it."""
         self._in_use.discard(connection)
         if keep and not self._closed and connection.settled:
-            self._idle.put(origin, connection, settling=streamed)
+            if not self._scarce or not self._call_next(None if streamed else origin, connection):
+                self._idle.put(origin, connection, settling=streamed)
         else:
             connection.close()
+            if self._scarce:
+                self._call_next()
 
     async def aclose(self) -> None:
         """Close every connection, those in use too: whoever reads from one gets an UpstreamError."""
         self._closed = True
         self._idle.close()
+        while self._call_next():
+            pass
         in_use, self._in_use = self._in_use, set()
         for connection in in_use:
             connection.close()
@@ -311,28 +502,47 @@ async def _default_tls(timeout_s: float | None = None) -> ssl.SSLContext:
 
     Raises:
         RequestTimeoutError: every thread was busy for so long.
+        UpstreamError: it can't be read from its file (too_many_files).
     """
     if _tls_contexts:
         return _tls_contexts[0]
     with anyio.move_on_after(timeout_s):
-        return await anyio.to_thread.run_sync(_make_tls)
+        context = await anyio.to_thread.run_sync(_make_tls)
+        if context is None:
+            failure = too_many_files()
+            raise failure
+        return context
     raise RequestTimeoutError(
         f"no thread was free to prepare for TLS within {timeout_s:g} s: are all of them busy with tools?",
         reason="connect",
     )
 
 
-def _make_tls() -> ssl.SSLContext:
-    import certifi  # noqa: PLC0415 for https alone
+def _make_tls() -> ssl.SSLContext | None:
+    """Make the context, once; None where no descriptor is left to read the authorities with.
 
+    Raises:
+        OSError: they can't be read for another reason.
+    """
     with _tls_lock:
         if not _tls_contexts:
-            # Not ssl.create_default_context: it writes the keys to a file that SSLKEYLOGFILE names.
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-            context.load_verify_locations(certifi.where())
-            context.set_alpn_protocols(["http/1.1"])
-            _tls_contexts.append(context)
+            try:
+                _tls_contexts.append(_trusting_certifi())
+            except OSError as fault:
+                if not is_short(fault):
+                    raise
+                return None
         return _tls_contexts[0]
+
+
+def _trusting_certifi() -> ssl.SSLContext:
+    import certifi  # noqa: PLC0415 for https alone
+
+    # Not ssl.create_default_context: it writes the keys to a file that SSLKEYLOGFILE names.
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_verify_locations(certifi.where())
+    context.set_alpn_protocols(["http/1.1"])
+    return context
 
 
 class Exchange:

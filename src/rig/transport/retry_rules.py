@@ -8,7 +8,7 @@
 | the same plain 500 as before, of a request at temperature 0 | never: it will fail again |
 | no connection, connection lost, no answer | until the budget is spent; a TLS fault never |
 | a body cut before anything of it was delivered | until the budget is spent |
-| time-out of the connection attempt | until the budget is spent |
+| time-out of the connection attempt, or of the wait for a descriptor | until the budget is spent |
 | everything else, other time-outs too | never: the model may be at work on it, or (queue) the time is up |
 
 The schedule doubles at every turn, whatever failed and whoever set the delay before. A wait that
@@ -31,12 +31,13 @@ from rig.errors import (
 )
 from rig.events import RetryEvent
 from rig.late_dataclass import dataclass
+from rig.transport.descriptors import TOO_MANY_FILES
 from rig.transport.retry import RetryPolicy
 
 Fault = Literal["429", "5xx", "transport"]
 
 TRANSPORT_REASONS: Final = frozenset({
-    "connect_failed", "connect_refused", "dns", "eof", "reset", "write_failed",
+    "connect_failed", "connect_refused", "dns", "eof", "reset", "write_failed", TOO_MANY_FILES,
 })  # fmt: skip
 """Faults without an answer that may pass: a server restarts, its container's name with it (hence
 dns). Certificates (tls) don't mend themselves in five minutes."""
@@ -161,7 +162,7 @@ def _fault(error: RigError) -> Fault | None:
             final = error.text or error.tool_calls or error.reason in FINAL_REASONS
             return None if final else "transport"
         case RequestTimeoutError():
-            return "transport" if error.reason == "connect" else None
+            return "transport" if error.reason in {"connect", TOO_MANY_FILES} else None
         case UpstreamError() if error.status is None and error.reason in TRANSPORT_REASONS:
             return "transport"
         case _:

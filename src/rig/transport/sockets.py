@@ -32,6 +32,7 @@ import anyio.lowlevel
 
 from rig.cancellation import cancel_requests
 from rig.errors import RequestTimeoutError, RigError, UpstreamError
+from rig.transport.descriptors import is_short, reserve, too_many_files
 from rig.transport.timeouts import Deadline
 
 MAX_BUFFERED_BYTES = 256 * 1024
@@ -83,7 +84,7 @@ _SENTENCES = {
     "tls": "no TLS connection to the server can be made: check its certificate, or that it speaks TLS",
     "write_failed": "the request can't be written: the server broke the connection",
 }
-"""Every `reason` of an error from this file, and the sentence people read."""
+"""Every `reason` of an error from this file but too_many_files, and the sentence people read."""
 
 
 def _failure(reason: str, detail: str = "") -> UpstreamError:
@@ -178,6 +179,7 @@ async def connect(
     tls: ssl.SSLContext | None = None,
     server_hostname: str | None = None,
     timeout_s: float | None = None,
+    frugal: bool = True,
 ) -> Connection:
     """Open a connection, trying the addresses of a name side by side (RFC 8305).
 
@@ -187,14 +189,15 @@ async def connect(
         tls: what to speak TLS with; None for plain TCP.
         server_hostname: the name the certificate must be for; `host` when None.
         timeout_s: seconds for resolving, connecting and the handshake together; None for no bound.
+        frugal: leave the last descriptors to the rest of the program.
 
     Raises:
         RequestTimeoutError: time ran out (connect).
-        UpstreamError: connect_refused, connect_failed, dns or tls.
+        UpstreamError: connect_refused, connect_failed, dns, tls or too_many_files.
     """
     outcome: Connection | RigError | None = None
     with anyio.move_on_after(timeout_s):
-        outcome = await _connect(host, port, tls, server_hostname or host)
+        outcome = await _connect(host, port, tls, server_hostname or host, frugal)
     if outcome is None:
         raise RequestTimeoutError(
             f"no connection to the server within {timeout_s:g} s", reason="connect"
@@ -205,10 +208,10 @@ async def connect(
 
 
 async def _connect(
-    host: str, port: int, tls: ssl.SSLContext | None, server_hostname: str
+    host: str, port: int, tls: ssl.SSLContext | None, server_hostname: str, frugal: bool
 ) -> Connection | RigError:
     try:
-        sock = await _open_socket(host, port)
+        sock = await _open_socket(host, port, frugal)
         if _on_asyncio():
             return await _LoopConnection.over(sock, tls, server_hostname)
         return await _SocketConnection.over(sock, tls, server_hostname)
@@ -254,6 +257,9 @@ cancel_requests.counted_by(_cancel_requests)
 
 
 def _why_no_connection(fault: Exception) -> UpstreamError:
+    if is_short(fault):
+        reserve.forget()
+        return too_many_files()
     if isinstance(fault, socket.gaierror | UnicodeError | OverflowError):
         return _failure("dns")
     if isinstance(fault, ssl.SSLCertVerificationError):
@@ -268,11 +274,11 @@ def _why_no_connection(fault: Exception) -> UpstreamError:
 # --- TCP, for both back ends. ---
 
 
-async def _open_socket(host: str, port: int) -> socket.socket:
+async def _open_socket(host: str, port: int, frugal: bool) -> socket.socket:
     addresses = _interleaved(await _resolve(host, port))[:MAX_ADDRESSES]
     if len(addresses) == 1:
-        return await _dial(addresses[0])
-    return await _race(addresses)
+        return await _dial(addresses[0], frugal)
+    return await _race(addresses, frugal)
 
 
 async def _resolve(host: str, port: int) -> list[_Address]:
@@ -293,17 +299,20 @@ def _interleaved(addresses: Sequence[_Address]) -> list[_Address]:
     return [address for address in chain(*zip_longest(first, others)) if address is not None]
 
 
-async def _dial(address: _Address) -> socket.socket:
+async def _dial(address: _Address, frugal: bool) -> socket.socket:
     family, kind, protocol, where = address
     sock = socket.socket(family, kind, protocol)
     try:
+        fd = sock.fileno()
+        if fd >= reserve.begins and reserve.holds(fd) and frugal:
+            _raise_os_error(errno.EMFILE)
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if (fault := sock.connect_ex(where)) not in _IN_PROGRESS:
             _raise_os_error(fault)
         # To this machine it is made already. That saves two calls that watch the socket, and a turn of
         # the loop in which a thousand others would begin before this one has sent anything.
-        if not _is_ready(sock.fileno(), to_write=True):
+        if not _is_ready(fd, to_write=True):
             await anyio.wait_writable(sock)
         if fault := sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
             _raise_os_error(fault)
@@ -317,14 +326,14 @@ def _raise_os_error(number: int) -> None:
     raise OSError(number, "connect")  # OSError picks the subclass by the number
 
 
-async def _race(addresses: list[_Address]) -> socket.socket:
+async def _race(addresses: list[_Address], frugal: bool) -> socket.socket:
     """The socket that is connected first; each address gets `ATTEMPT_DELAY_S` before the next starts."""
     opened: list[socket.socket] = []
     faults: list[OSError] = []
 
     async def attempt(address: _Address, failed: anyio.Event, race: anyio.CancelScope) -> None:
         try:
-            opened.append(await _dial(address))
+            opened.append(await _dial(address, frugal))
         except OSError as fault:
             faults.append(fault)
             failed.set()
@@ -345,8 +354,9 @@ async def _race(addresses: list[_Address]) -> socket.socket:
     for sock in opened[1:]:
         sock.close()
     if not opened:
+        short = [fault for fault in faults if is_short(fault)]
         refused = [fault for fault in faults if isinstance(fault, ConnectionRefusedError)]
-        raise (refused or faults)[0]
+        raise (short or refused or faults)[0]
     return opened[0]
 
 

@@ -13,7 +13,8 @@ class Timeouts:
 
     Attributes:
         connect_s: resolving, connecting and the TLS handshake. With a caller's client, its own pool too.
-        first_byte_s: from the start of the request to the first byte of the answer's body.
+        first_byte_s: from the start of the request to the first byte of the answer's body. Where descriptors
+            are short, waiting for a connection has as long for itself.
         idle_s: between two reads of the body; in a streamed reply also between two pieces of it, whatever
             keep-alives come. Before the first piece those may come for first_byte_s, where that is longer.
         total_s: the whole exchange, the pauses of whoever reads a stream included.
@@ -71,6 +72,17 @@ class Deadline:
             self.at, self.reason = at, "idle"
         else:
             self.at, self.reason = self._total_at, "total"
+
+    def start_over(self, now: float) -> None:
+        """The request begins only now: what it waited for counts for the whole exchange alone.
+
+        Args:
+            now: the clock of the event loop.
+        """
+        first_s = self._timeouts.first_byte_s
+        self.at, self.reason = self._total_at, "total"
+        if first_s is not None and now + first_s < self.at:
+            self.at, self.reason = now + first_s, "first_byte"
 
     def error(self) -> RequestTimeoutError:
         """The time-out that ended the wait."""

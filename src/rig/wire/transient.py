@@ -90,6 +90,7 @@ _NETWORK_FAULTS: Final = {
     "reset": RESET,
     "eof": ENDED,
     "no_endpoint": UNAVAILABLE,  # of a pool
+    "too_many_files": TRANSPORT,
 }
 """By the reason of an `UpstreamError` without a status."""
 

@@ -30,6 +30,7 @@ REASONS = [
     "eof",
     "write_failed",
     "closed",
+    "too_many_files",
 ]
 
 
