@@ -789,7 +789,7 @@ def in_process(error: OSError | None) -> dict[str, Any]:
     def handle(request: httpx.Request) -> httpx.Response:
         if error is not None:
             raise httpx.ConnectError("no", request=request) from error
-        return httpx.Response(200, json=completion("here"))
+        return httpx.Response(200, json=completion({"content": "here"}))
 
     return {"http_client": httpx.AsyncClient(transport=httpx.MockTransport(handle))}
 

@@ -4,15 +4,14 @@ It is a process of its own, since what a module that is loaded late needs is a d
 is in this one, which has enough.
 """
 
-import json
 import ssl
 import subprocess
 import sys
 from pathlib import Path
 
 import anyio
-import pytest
 import trustme
+from pydantic_core import from_json
 
 from rig.testing import Answer, FakeBackend, Hang, ReceivedRequest, answer, raw, repeat, reply
 
@@ -79,7 +78,7 @@ async def outcomes(
             stderr=subprocess.PIPE,
         )
     assert ran.returncode == 0, ran.stderr.decode()
-    found: dict[str, int] = json.loads(ran.stdout)
+    found: dict[str, int] = from_json(ran.stdout)
     return found
 
 

@@ -216,7 +216,7 @@ def _rig_reason(error: RigError) -> str:
         case StreamCutError():
             return _NETWORK_FAULTS.get(error.reason, ENDED)
         case RequestTimeoutError():
-            return TRANSPORT if error.reason == "connect" else ""
+            return TRANSPORT if error.reason in {"connect", "too_many_files"} else ""
         case UpstreamError() if type(error) is UpstreamError and error.status is None:
             return _NETWORK_FAULTS.get(error.reason, "") or _text_reason(error.detail)
         case _:

@@ -49,6 +49,8 @@ _SENTENCES: Final = MappingProxyType(
         ("upstream", "write_failed"): _BROKEN_OFF,
         ("upstream", "too_many_files"): "This process has as many files open as it may."
         " Raise the limit with ulimit -n.",
+        ("timeout", "too_many_files"): "This process has as many files open as it may."
+        " Raise the limit with ulimit -n.",
         ("stream_cut", ""): _BROKEN_OFF,
         ("timeout", "connect"): "No connection came about in time."
         " Check host and port, a firewall, or the network.",
