@@ -13,7 +13,17 @@ import anyio
 import trustme
 from pydantic_core import from_json
 
-from rig.testing import Answer, FakeBackend, Hang, ReceivedRequest, answer, raw, repeat, reply
+from rig.testing import (
+    Answer,
+    FakeBackend,
+    Hang,
+    ReceivedRequest,
+    Until,
+    answer,
+    raw,
+    repeat,
+    reply,
+)
 
 LIMIT = 64
 RUNS = 300
@@ -25,6 +35,8 @@ resource.setrlimit(resource.RLIMIT_NOFILE, (LIMIT, resource.getrlimit(resource.R
 import anyio, rig
 loop, url = sys.argv[1:]
 done = {}
+def settings():
+    return {}
 def note(outcome):
     done[outcome] = done.get(outcome, 0) + 1
 @rig.tool
@@ -44,7 +56,7 @@ async def one(client, scope):
     if scope.cancelled_caught:
         note('cancelled')
 async def main():
-    async with rig.Client(url, model='m', retry=rig.RetryPolicy.off()) as client:
+    async with rig.Client(url, model='m', retry=rig.RetryPolicy.off(), **settings()) as client:
         async with anyio.create_task_group() as tasks:
             scopes = [anyio.CancelScope() for _ in range(RUNS)]
             for scope in scopes:
@@ -55,6 +67,12 @@ import json
 print(json.dumps(done))
 """
 NOTHING = "async def meanwhile(scopes): pass"
+OF_HTTPX = f"""
+import httpx
+def settings():
+    return {{'http_client': httpx.AsyncClient(limits=httpx.Limits())}}
+{NOTHING}
+"""
 CANCELS = """
 async def meanwhile(scopes):
     while not done:
@@ -139,3 +157,29 @@ async def test_answers_that_close_the_connection_make_room(anyio_backend_name: s
     async with FakeBackend(repeat(closing)).serve() as backend:
         found = await outcomes(backend.url, anyio_backend_name)
     assert found == {"Hi. 1": RUNS}
+
+
+async def test_a_client_of_httpx_without_bounds_gets_errors_that_say_so(
+    anyio_backend_name: str,
+) -> None:
+    """It leaves nothing to anybody, so what its failures need was loaded with it."""
+    enough = anyio.Event()
+
+    def held(_request: ReceivedRequest) -> Answer:
+        return Answer((Until(enough), *reply("Hi.").steps))
+
+    async with (
+        FakeBackend(repeat(held)).serve() as backend,
+        anyio.create_task_group() as tasks,
+    ):
+        found: dict[str, int] = {}
+
+        async def run() -> None:
+            found.update(await outcomes(backend.url, anyio_backend_name, OF_HTTPX))
+
+        tasks.start_soon(run)
+        await backend.wait_for_requests(LIMIT // 2)
+        enough.set()
+    assert found.keys() <= {"Hi. 1", "UpstreamError too_many_files"}
+    assert sum(found.values()) == RUNS
+    assert len(found) == 2

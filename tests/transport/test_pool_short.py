@@ -4,10 +4,12 @@ import math
 import random
 
 import anyio
+import httpx
 import pytest
 
 from rig.errors import InvalidRequestError, RequestTimeoutError, RigError, UpstreamError
 from rig.transport.descriptors import TOO_MANY_FILES, too_many_files
+from rig.transport.httpx_transport import PoolTransport
 from rig.transport.origin import Origin
 from rig.transport.pool import FEW, GROW_S, ConnectionPool
 from rig.transport.sockets import Connection, now
@@ -144,7 +146,7 @@ async def test_a_connection_that_can_not_be_handed_on_makes_room_for_another(ans
     crowd = Crowd(table)
     await crowd.ask_all(100)
     assert sorted(crowd.served) == [*range(100)]
-    assert table.most == 20
+    assert (table.most, table.opened) == (20, 100)
     assert now() < 6
     crowd.assert_nothing_is_left(table)
 
@@ -229,6 +231,28 @@ async def test_the_total_bounds_it_too() -> None:
     assert crowd.served == [0]
     assert {kind for kind, _ in crowd.reasons} == {RequestTimeoutError}
     assert now() < 51
+
+
+async def test_httpx_s_own_time_out_for_its_pool_bounds_it_in_the_transport() -> None:
+    table = Table(1)
+    table.answer_s = 4
+    transport = PoolTransport(connect=table.connect)
+    outcomes: list[object] = []
+    timeout = httpx.Timeout(None, pool=6)
+    async with httpx.AsyncClient(transport=transport, timeout=timeout) as client:
+
+        async def ask() -> None:
+            try:
+                outcomes.append((await client.get("http://here/")).text)
+            except RigError as error:
+                outcomes.append((type(error), error.reason))
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(3):
+                tasks.start_soon(ask)
+                await anyio.sleep(0.001)
+        assert now() < 9
+    assert outcomes == ["hi", (RequestTimeoutError, TOO_MANY_FILES), "hi"]
 
 
 async def test_more_are_opened_once_there_is_room() -> None:

@@ -159,6 +159,7 @@ RIG: dict[str, tuple[RigError, str]] = {
     "reset": (UpstreamError("no", reason="reset"), RESET),
     "ended": (UpstreamError("no", reason="eof"), ENDED),
     "no way to connect in time": (RequestTimeoutError("late", reason="connect"), TRANSPORT),
+    "no descriptor in time": (RequestTimeoutError("late", reason="too_many_files"), TRANSPORT),
     "502": (server(502), UNAVAILABLE),
     "524": (server(524), UNAVAILABLE),
     "502 that names its cause": (server(502, "dial tcp: connection refused"), REFUSED),

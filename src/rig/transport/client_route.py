@@ -1,8 +1,13 @@
-"""The way through a caller's client. Loaded where there is one."""
+"""The way through a caller's client. Loaded where there is one.
+
+With it comes what a failure needs: such a client may take the last descriptor of the process, and then
+nothing can be loaded any more.
+"""
 
 import inspect
 from typing import TYPE_CHECKING, Any, cast
 
+import rig.transport.retry_rules  # noqa: F401 see above
 from rig.errors import InvalidRequestError, NotConfiguredError, RigError
 from rig.transport.body import Answer, ClientAnswer
 from rig.transport.foreign import rig_error_from
