@@ -47,7 +47,7 @@ def for_its_making() -> type:
         """A place that is told more than it keeps."""
 
         x: int
-        scale: dataclasses.InitVar[int] = 2
+        scale: dataclasses.InitVar[int] = 2  # type: ignore[assignment]  # it is decorated later
 
         def __post_init__(self, scale: int) -> None:
             object.__setattr__(self, "x", self.x * scale)

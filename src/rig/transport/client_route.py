@@ -7,7 +7,7 @@ nothing can be loaded any more.
 import inspect
 from typing import TYPE_CHECKING, Any, cast
 
-import rig.transport.retry_rules  # noqa: F401 see above
+import rig.transport.retry_rules  # noqa: F401  # pyright: ignore[reportUnusedImport] see above
 from rig.errors import InvalidRequestError, NotConfiguredError, RigError
 from rig.transport.body import Answer, ClientAnswer
 from rig.transport.foreign import rig_error_from
