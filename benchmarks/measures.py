@@ -187,6 +187,20 @@ MEASURES = (
         full=Size(runs=10_000, repetitions=1),
         drivers=(RIG,),
     ),
+    Measure(
+        key="idle",
+        title="1,000 conversations kept after a run, MB",
+        operation="idle",
+        full=Size(runs=1000, repetitions=3),
+        drivers=(RIG,),
+    ),
+    Measure(
+        key="long",
+        title="1,000 conversations of 32 rounds kept after one more, MB",
+        operation="long",
+        full=Size(runs=1000, repetitions=3),
+        drivers=(RIG,),
+    ),
 )
 
 MEMORY = ("memory_1", "memory_1000")

@@ -27,6 +27,12 @@ Pick = Callable[[Iterable[float]], float]
 
 CPU_OF_REQUESTS = ("ask", "round", "round_100", "round_1000")
 CPU_OF_DELTAS = ("burst", "paced", "paced_200")
+KEPT = {
+    "idle": "memory of an idle agent: a `Session` after a run with a tool, of 1,000",
+    "long": "the same after a run behind 32 rounds",
+}
+"""What is kept of a thousand operations."""
+
 SCALE = tuple(measure.key for measure in MEASURES if measure.key.startswith("scale_"))
 
 SHARE_US, CALL_US, IMPORT_X, CONSTRUCTION_MS, FLAT_X, AIOHTTP_X = 60.0, 25.0, 1.35, 0.2, 1.3, 1.2
@@ -140,9 +146,13 @@ def _derived_rows(results: Results, pick: Pick) -> list[Row]:
     if made:
         rows.append(("`Client(...)` for http", 1e3 * made, CONSTRUCTION_MS, "ms"))
     rows += _scaling_rows(results, pick)
-    grown = _grown(results)
+    grown = _grown(results, "ten_thousand")
     if grown is not None:
         rows.append(("memory after 10,000 more runs", grown, 1.0, "MB"))
+    for key, title in KEPT.items():
+        grown = _grown(results, key)
+        if grown is not None:
+            rows.append((title, 1024 * grown / 1000, 0.0, "KB"))
     return rows
 
 
@@ -163,9 +173,9 @@ def _scaling_rows(results: Results, pick: Pick) -> list[Row]:
     ]
 
 
-def _grown(results: Results) -> float | None:
-    before = value(results, "ten_thousand", RIG, "rss_before_mb")
-    after = value(results, "ten_thousand", RIG, "rss_after_mb")
+def _grown(results: Results, key: str) -> float | None:
+    before = value(results, key, RIG, "rss_before_mb")
+    after = value(results, key, RIG, "rss_after_mb")
     return None if before is None or after is None else after - before
 
 

@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from statistics import median
@@ -84,12 +84,23 @@ class Bench:
     Args:
         environments: where the clients are installed.
         quick: the short one.
+        only: the keys of the measures that are wanted; empty for all, and the imports.
     """
 
-    def __init__(self, environments: Environments, *, quick: bool) -> None:
+    def __init__(
+        self, environments: Environments, *, quick: bool, only: Sequence[str] = ()
+    ) -> None:
         self._environments = environments
         self._quick = quick
-        self._clients = [client for client in CLIENTS if client.quick or not quick]
+        self._only = only
+        self._measures = [one for one in MEASURES if not only or one.key in only]
+        drivers = {driver for one in self._measures for driver in one.drivers}
+        everybody = not all(one.drivers for one in self._measures)
+        self._clients = [
+            client
+            for client in CLIENTS
+            if (client.quick or not quick) and (everybody or client.driver in drivers)
+        ]
         self.versions: dict[str, str] = {}
         self.cells: Cells = defaultdict(lambda: defaultdict(list))
         self.imports: dict[str, list[float]] = defaultdict(list)
@@ -109,8 +120,9 @@ class Bench:
 
     def run(self, port: int) -> None:
         """Measure everything."""
-        self._run_imports()
-        for measure in MEASURES:
+        if not self._only:
+            self._run_imports()
+        for measure in self._measures:
             size = measure.quick if self._quick else measure.full
             if size is None:
                 continue
@@ -209,13 +221,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="two minutes, printed only")
     parser.add_argument("--environments", type=Path, default=ROOT / ".nox" / "bench-environments")
+    parser.add_argument(
+        "--only", nargs="+", default=(), metavar="KEY", help="these measures, into the last results"
+    )
     arguments = parser.parse_args()
     allow_files(20_000)
-    bench = Bench(Environments(arguments.environments), quick=arguments.quick)
+    environments = Environments(arguments.environments)
+    bench = Bench(environments, quick=arguments.quick, only=arguments.only)
     bench.prepare()
     with server() as port:
         bench.run(port)
     results = bench.results()
+    if arguments.only:
+        last = json.loads((PAGES / "results.json").read_text(encoding="utf-8"))
+        results = {**last, "cells": last["cells"] | results["cells"]}
     print(as_markdown(results))
     if not arguments.quick:
         PAGES.mkdir(exist_ok=True)

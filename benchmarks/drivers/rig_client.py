@@ -2,9 +2,23 @@
 
 from benchmarks.canned import PROMPT, SYSTEM
 from benchmarks.drivers.contract import API_KEY, add
-from rig import Client, TextDelta, tool
+from rig import Client, Session, TextDelta, tool
 
 ADD = tool(add)
+
+ROUNDS = 32
+"""Rounds of a long conversation: as many as a run may have."""
+
+
+def long_conversation() -> list[dict[str, object]]:
+    """So many calls and their results, and an answer, as the wire has them."""
+    turns: list[dict[str, object]] = [{"role": "user", "content": PROMPT}]
+    for number in range(ROUNDS):
+        function = {"name": "add", "arguments": f'{{"a": {number}, "b": 2}}'}
+        call = {"id": f"call{number:05d}", "type": "function", "function": function}
+        turns.append({"role": "assistant", "content": "", "tool_calls": [call]})
+        turns.append({"role": "tool", "tool_call_id": call["id"], "content": str(number + 2)})
+    return [*turns, {"role": "assistant", "content": "The sum is 42."}]
 
 
 class Rig:
@@ -16,6 +30,7 @@ class Rig:
 
     def __init__(self, client: Client) -> None:
         self._client = client
+        self._kept: list[Session] = []
 
     async def ask(self) -> str:
         """One run without tools."""
@@ -32,6 +47,19 @@ class Rig:
         result = await self._client.run(
             PROMPT, model="nine", system=SYSTEM, tools=[ADD], max_tokens=256
         )
+        return result.text
+
+    async def idle(self) -> str:
+        """One run with a tool, of a conversation that is kept."""
+        return await self._talk(Session(SYSTEM, tools=[ADD]))
+
+    async def long(self) -> str:
+        """One more question in a long conversation, which is kept."""
+        return await self._talk(Session(SYSTEM, tools=[ADD], messages=long_conversation()))
+
+    async def _talk(self, session: Session) -> str:
+        self._kept.append(session)
+        result = await session.run(self._client, PROMPT, max_tokens=256)
         return result.text
 
     async def stream(self) -> int:

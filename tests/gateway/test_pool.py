@@ -400,7 +400,7 @@ async def test_an_endpoint_that_was_silent_is_asked_something_small_first() -> N
     backend = FakeBackend(routes={"/v1/chat/completions": chat, "/v1/models": listing})
     other = FakeBackend(repeat(reply("other")))
     policy = PoolPolicy(cooling_s=0.01, max_cooling_s=0.01, probe_s=0.2)
-    async with pool_of(backend, other, policy=policy, timeouts=Timeouts(first_byte_s=0.3)) as pool:
+    async with pool_of(backend, other, policy=policy, timeouts=Timeouts(first_byte_s=1.0)) as pool:
         assert (await pool.complete(HELLO)).text == "other"
         await anyio.sleep(0.02)
         assert (await pool.complete(HELLO)).text == "other"
@@ -762,7 +762,7 @@ async def test_any_answer_to_the_small_question_is_a_sign_of_life(
     backend = FakeBackend(faults.hang(), reply("ok"), routes=routes)
     policy = PoolPolicy(cooling_s=0.01, max_cooling_s=0.01)
     other = FakeBackend(repeat(reply("other")))
-    async with pool_of(backend, other, policy=policy, timeouts=Timeouts(first_byte_s=0.3)) as pool:
+    async with pool_of(backend, other, policy=policy, timeouts=Timeouts(first_byte_s=1.0)) as pool:
         await pool.complete(HELLO)
         await anyio.sleep(0.02)
         assert (await pool.complete(HELLO)).text == expected
