@@ -24,8 +24,11 @@ threads that resolve names at the same time hold one or two each, modules and fi
 TOO_MANY_FILES = "too_many_files"
 """The `reason` of every error that stands for a lack of descriptors."""
 
-ADVICE = "raise the limit (ulimit -n), or bound how many requests are under way: Client(slots=...)"
-"""What a person can do about it; the end of the sentences of such errors."""
+WHY_SHORT = (
+    "this process, or the system, has as many files open as it may: raise the limit (ulimit -n), or bound"
+    " how many requests are under way: Client(slots=...)"
+)
+"""What is wrong and what a person can do about it; the end of the sentences of such errors."""
 
 _SHORT = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
@@ -90,11 +93,7 @@ def is_short(fault: BaseException) -> bool:
 
 def too_many_files() -> UpstreamError:
     """The error where no descriptor is left. Nothing was sent, and other requests will be done."""
-    return UpstreamError(
-        f"this process, or the system, has as many files open as it may: {ADVICE}",
-        reason=TOO_MANY_FILES,
-        retryable=True,
-    )
+    return UpstreamError(WHY_SHORT, reason=TOO_MANY_FILES, retryable=True)
 
 
 def _has_none() -> bool:

@@ -32,7 +32,7 @@ import anyio.to_thread
 
 from rig.errors import InvalidRequestError, RequestTimeoutError, StreamCutError, UpstreamError
 from rig.transport.body import JoinedHeaders
-from rig.transport.descriptors import ADVICE, TOO_MANY_FILES, is_short, too_many_files
+from rig.transport.descriptors import TOO_MANY_FILES, WHY_SHORT, is_short, too_many_files
 from rig.transport.http1 import Data, End, Event, Head, ResponseReader, read_plain
 from rig.transport.limits import BodyDecoder
 from rig.transport.line import Line, Place
@@ -263,10 +263,8 @@ class ConnectionPool:
         if self._closed:
             raise InvalidRequestError("the client is closed: make requests before closing it")
         connection = self._idle.take(origin) or await self._open_by(deadline, origin, connect_s)
-        exchange = Exchange(self, origin, connection)
-        exchange.deadline = deadline
+        exchange = Exchange(self, origin, connection, deadline, keep=True)
         try:
-            exchange.may_keep()
             if len(body) > JOIN_BYTES or not connection.write(head + body):
                 await exchange.write_whole(head, body)
             data = await connection.receive(RECEIVE_BYTES, deadline.at)
@@ -362,8 +360,7 @@ class ConnectionPool:
         finally:
             self._leave(place)
         raise RequestTimeoutError(
-            "no connection was given back in time, and no other could be opened: this process, or the"
-            f" system, has as many files open as it may: {ADVICE}",
+            f"no connection was given back in time, and no other could be opened: {WHY_SHORT}",
             reason=TOO_MANY_FILES,
         )
 
@@ -552,9 +549,11 @@ class Exchange:
         pool: gets the connection back, once, and is told what may become of it.
         origin: where the connection leads to.
         connection: in use from here on.
+        deadline: bounds every wait; None where httpx's time-outs do.
+        keep: the request leaves the connection open for another; `ask` reads it off the head.
 
     Attributes:
-        deadline: bounds every wait; None where httpx's time-outs do.
+        deadline: as given.
         over: the connection was given back.
         whole: the body where all of it came with the head, None where more is to be read.
         read_s: seconds for each read where there is no deadline.
@@ -576,15 +575,23 @@ class Exchange:
         "write_s",
     )
 
-    def __init__(self, pool: ConnectionPool, origin: Origin, connection: Connection) -> None:
+    def __init__(
+        self,
+        pool: ConnectionPool,
+        origin: Origin,
+        connection: Connection,
+        deadline: Deadline | None = None,
+        *,
+        keep: bool = False,
+    ) -> None:
         self._pool = pool
         self._origin = origin
         self._connection = connection
-        self._keep = False
+        self._keep = keep
         self._pending: list[Event] = []
         self._reader: ResponseReader | None = None
         self._streamed = False
-        self.deadline: Deadline | None = None
+        self.deadline = deadline
         self.over = False
         self.whole: bytes | None = None
         self.read_s: float | None = None
@@ -622,10 +629,6 @@ class Exchange:
             return
         await self._send(head)
         await self._send(body)
-
-    def may_keep(self) -> None:
-        """The request leaves the connection open for another."""
-        self._keep = True
 
     async def _write_stream(self, body: AsyncIterable[bytes], length: int | None) -> None:
         written = 0
